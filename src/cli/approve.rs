@@ -11,16 +11,16 @@ use super::failure::Failure;
 use super::print::{DIM, ERROR, escape};
 use super::report;
 use super::scope::{self, Part};
-use super::session::{Session, SessionReport};
-use super::{Outcome, ask, cycle, git_head, via_daemon};
+use super::session::{self, Session};
+use super::{Outcome, ask, cycle, git_head, locks, via_daemon};
 use crate::config::{Config, Need};
-use crate::daemon::job::Approval;
+use crate::daemon::job::{Approval, CycleCommand};
 use crate::engine::open_actions;
-use crate::engine::report::{Line, Report, Status};
-use crate::engine::settings::CycleRequest;
+use crate::engine::report::{Line, Report, Requests, Status};
 use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
+use crate::service::{Service as _, Usage};
 
 /// Approves what is held.
 #[derive(clap::Args, Debug)]
@@ -33,11 +33,23 @@ pub(super) struct Args {
 /// The held actions of one workspace.
 struct HeldItems {
     part: Part,
+    /// The prefix of the workspace's paths.
+    workspace: String,
     actions: Vec<Action>,
     /// The articles in a new category that wait only for the category.
     with_category: Vec<Action>,
     /// The number of actions that no sync has reported yet.
     unreported: usize,
+}
+
+impl HeldItems {
+    fn approvals(&self) -> impl Iterator<Item = Approval> {
+        self.actions.iter().map(|action| Approval {
+            workspace: self.workspace.clone(),
+            side: action.side,
+            mark: action.fingerprint(),
+        })
+    }
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
@@ -50,18 +62,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
     git_head::may_write(&config).await?;
-    let is_handed = via_daemon::status(&config).await.is_some();
-    let mut session = if is_handed {
-        Session::reading(context, &config)?
-    } else {
-        Session::writing(context, &config, "approve", None)?
-    };
-    let held = look(&mut session, &config, is_handed).await?;
-    session.finish();
-    let looked = Report {
-        requests: session.requests(),
-        ..Report::new(false)
-    };
+    // Another process that has the mirror is named before the question.
+    if via_daemon::status(&config).await.is_none() {
+        drop(locks::take(&config, "approve", None)?);
+    }
+    let mut requests = Requests::default();
+    let held = look(context, &config, &mut requests).await?;
     if held.is_empty() {
         if context.out.json {
             let mut empty = Report::new(false);
@@ -80,57 +86,35 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
     } else if !agreed(context, &held)? {
         return Ok(ExitCode::Attention);
     }
-    let mut session_report = SessionReport {
-        report: looked,
-        ..SessionReport::default()
+    let approve = held.iter().flat_map(HeldItems::approvals).collect();
+    let command = CycleCommand {
+        approve,
+        ..CycleCommand::new(Direction::Both)
     };
-    if is_handed {
-        let done = to_daemon(context, &config, &held).await?;
-        session_report.report.add(done.report);
-        session_report.daemon_token = done.daemon_token;
-    } else {
-        let released = release_all(&mut session, &config, held, &mut session_report).await;
-        if let Err(failure) = released {
-            // The actions that were done before the failure are printed as well.
-            if !context.out.json {
-                report::print(context, &session_report, session_report.code(false))?;
-            }
-            *report = session_report.report;
-            return Err(failure);
-        }
-    }
+    let mut session_report = session::run(context, &config, "approve", command, None).await?;
+    session_report.report.requests.add(requests);
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
     Ok(code)
 }
 
-/// Approves the held actions of each workspace, and records git's HEADs.
-async fn release_all(
-    session: &mut Session<'_>,
-    config: &Config,
-    held: Vec<HeldItems>,
-    session_report: &mut SessionReport,
-) -> Result<(), Failure> {
-    for held in held {
-        release(session, held, session_report).await?;
-    }
-    let request = CycleRequest::new(Direction::Both);
-    session.agree(&scope::all(config), &request, session_report)?;
-    session.finish();
-    Ok(())
-}
-
-/// Returns the held actions of every workspace, from a fresh look at both sides.
+/// Returns the held actions of every workspace, from a fresh look at both sides. Adds the requests of the look.
 async fn look(
-    session: &mut Session<'_>,
+    context: &Context,
     config: &Config,
-    read_only: bool,
+    requests: &mut Requests,
 ) -> Result<Vec<HeldItems>, Failure> {
+    let session = Session::reading(context, config)?;
+    let job = session.job(CycleCommand::new(Direction::Both));
     let mut held = Vec::new();
     for part in scope::all(config) {
-        let request = session.guarded(&CycleRequest::new(Direction::Both));
-        let mut engine = session.engine(&part, read_only)?;
-        let plan = engine.plan(&request).await;
+        let mut workspace = session.engine(&part.root, true)?;
+        let plan = Box::pin(workspace.plan(&job)).await;
+        let engine = workspace.engine;
+        requests.add(Requests::between(
+            Usage::default(),
+            engine.service().usage(),
+        ));
         let planned = plan.map_err(Failure::of)?.actions.into_iter();
         let rule = |action: &Action| action.held.as_ref().map(|hold| hold.rule);
         let (actions, mut with_category): (Vec<Action>, Vec<Action>) =
@@ -142,9 +126,9 @@ async fn look(
             rule(action) == Some(HoldRule::Waits) && is_in_new_category(action, &actions)
         });
         let unreported = open_actions::count_unreported(engine.store(), &actions);
-        session.give_back(engine);
         if !actions.is_empty() {
             held.push(HeldItems {
+                workspace: workspace.prefix,
                 part,
                 actions,
                 with_category,
@@ -152,6 +136,7 @@ async fn look(
             });
         }
     }
+    session.finish();
     Ok(held)
 }
 
@@ -254,32 +239,6 @@ fn agreed(context: &Context, held: &[HeldItems]) -> Result<bool, Failure> {
     Ok(yes)
 }
 
-/// Lets the daemon store the approvals and carry them out.
-async fn to_daemon(
-    context: &Context,
-    config: &Config,
-    held: &[HeldItems],
-) -> Result<SessionReport, Failure> {
-    let approvals = held
-        .iter()
-        .flat_map(|one| &one.actions)
-        .map(|action| Approval {
-            side: action.side,
-            mark: action.fingerprint(),
-        })
-        .collect();
-    let request = CycleRequest::new(Direction::Both);
-    let command = via_daemon::cycle_command(&scope::all(config), &request, approvals);
-    let session_report = via_daemon::to_daemon(context, config, command).await?;
-    session_report.ok_or_else(|| {
-        let gone = anyhow::anyhow!("the daemon ended meanwhile, and nothing was approved");
-        Failure {
-            code: ExitCode::Retry,
-            ..Failure::failed(gone).help("run the command again")
-        }
-    })
-}
-
 /// Returns the consequences of the approval, for the question. `with_category`: the number of articles that come with
 /// the new categories.
 fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: usize) -> String {
@@ -345,37 +304,4 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
     })
-}
-
-/// Stores the approvals and runs a cycle. Approvals that the cycle did not use are deleted, unless the cycle was
-/// interrupted.
-async fn release(
-    session: &mut Session<'_>,
-    held: HeldItems,
-    session_report: &mut SessionReport,
-) -> Result<(), Failure> {
-    let HeldItems { part, actions, .. } = held;
-    let request = session.guarded(&CycleRequest::new(Direction::Both));
-    let mut engine = session.engine(&part, false)?;
-    let marks: Vec<_> = actions
-        .iter()
-        .map(|action| (action.side, action.fingerprint()))
-        .collect();
-    engine.store_mut().write(|state| {
-        let mut marks = marks.iter();
-        marks.try_for_each(|(side, mark)| state.approve(*side, *mark))
-    })?;
-    let outcome = engine.settle(&request).await;
-    let cut_off = outcome
-        .as_ref()
-        .map_or(true, |report| report.stopped.is_some());
-    if !cut_off {
-        engine.store_mut().write(|state| {
-            let mut marks = marks.iter();
-            marks.try_for_each(|(side, mark)| state.take_approval(*side, *mark))
-        })?;
-    }
-    session.give_back(engine);
-    session_report.report.add(outcome.map_err(Failure::of)?);
-    Ok(())
 }

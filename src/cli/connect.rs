@@ -18,21 +18,12 @@ const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYN
 
 /// Makes a client for the service of the settings. Sends nothing.
 pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Failure> {
-    let out = context.out;
-    connect_with(context, config, |options| {
-        options.notify = Some(Arc::new(move |note: WaitNote| out.note(note.to_string())));
-    })
-}
-
-/// Makes a client with other options.
-pub(super) fn connect_with(
-    context: &Context,
-    config: &Config,
-    set: impl FnOnce(&mut ClientOptions),
-) -> Result<Client, Failure> {
     consent::settle(context, config)?;
     let token = read_token(context, account(config))?;
-    client(context, account(config), token, set)
+    let out = context.out;
+    client(context, account(config), token, |options| {
+        options.notify = Some(Arc::new(move |note: WaitNote| out.note(note.to_string())));
+    })
 }
 
 /// Returns the rest of the budget, without a request or the token. `None`: this mirror has not used a budget yet.

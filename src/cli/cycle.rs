@@ -6,18 +6,14 @@ use super::{
     context::Context,
     git_head, report,
     scope::{self, Part},
-    session::Session,
+    session,
     version_spec::never_synced,
-    via_daemon,
 };
 use crate::{
     config::{Config, Need},
-    engine::{
-        report::{Report, Status},
-        settings::CycleRequest,
-    },
+    daemon::job::CycleCommand,
+    engine::report::{Report, Status},
     reconcile::{
-        new_categories::NewCategories,
         plan::Kind,
         snapshot::{Direction, OnConflict},
     },
@@ -84,63 +80,51 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
 async fn cycle(args: Args, direction: Direction, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let parts = scope::parts(context, &config, &args.paths)?;
-    let request = CycleRequest {
+    let command = CycleCommand {
         dry_run: args.dry_run,
         allow_deletes: args.allow_deletes,
-        new_categories: if args.yes {
-            NewCategories::Create
-        } else {
-            NewCategories::Ask
-        },
+        new_categories: args.yes,
         prefer: args.prefer.map(|side| match side {
             Prefer::Local => OnConflict::Local,
             Prefer::Remote => OnConflict::Remote,
         }),
-        ..CycleRequest::new(direction)
+        ..CycleCommand::new(direction)
     };
     let doing = match direction {
         Direction::Both => "sync",
         Direction::Pull => "pull",
         Direction::Push => "push",
     };
-    work(context, &config, doing, &parts, &request, args.exit_code).await
+    work(context, &config, doing, &parts, command, args.exit_code).await
 }
 
 /// The note for a fresh clone, or for a CI job without its state.
 const FIRST_CONFLICTS: &str = "this folder has never been synced, so kbsync cannot tell edits from old copies, and \
                                every difference waits for you; `kbsync help ci` says how a CI job keeps its state";
 
-/// Runs one cycle for each workspace, and prints the report.
+/// Runs a command's cycle over these parts, and prints the report.
 pub(super) async fn work(
     context: &Context,
     config: &Config,
     doing: &str,
     parts: &[Part],
-    request: &CycleRequest,
+    command: CycleCommand,
     exit_code: bool,
 ) -> Outcome {
-    if !request.dry_run {
+    let is_dry = command.dry_run;
+    if !is_dry {
         git_head::may_write(config).await?;
     }
     // An unreadable state fails the cycle, which reports the reason.
     let is_first = never_synced(config, parts).unwrap_or(false);
-    let session_report = if request.dry_run {
-        let mut session = Session::reading(context, config)?;
-        session.cycles(parts, request).await?
-    } else {
-        let command = via_daemon::cycle_command(parts, request, Vec::new());
-        if let Some(session_report) = via_daemon::to_daemon(context, config, command).await? {
-            session_report
-        } else {
-            let mut session = Session::writing(context, config, doing, None)?;
-            session.cycles(parts, request).await?
-        }
+    let command = CycleCommand {
+        scope: scope::paths(parts),
+        ..command
     };
+    let session_report = session::run(context, config, doing, command, None).await?;
     let code = session_report.code(exit_code);
     report::print(context, &session_report, code)?;
-    if request.dry_run
-        && let Some(why) = git_head::refusal_of(config)
-    {
+    if is_dry && let Some(why) = git_head::refusal_of(config) {
         context.out.note(why);
     }
     let mut lines = session_report.report.actions.iter();

@@ -2,7 +2,6 @@
 
 use super::{
     counts,
-    failure::Failure,
     print::{WARNING, escape},
     status::moment,
     version_spec::local_time,
@@ -49,12 +48,7 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize, now: Timestamp)
             counts::waiting(unsent, "saved change")
         ));
     }
-    let refused = daemon.refused_token.as_deref();
-    let refused = refused.map(|source| Failure::daemon_token(source).with_remedy());
-    let troubles = [
-        refused.or_else(|| daemon.waiting_for.clone()),
-        daemon.unhealthy.clone(),
-    ];
+    let troubles = [daemon.waiting_for.clone(), daemon.unhealthy.clone()];
     lines.extend(
         troubles
             .into_iter()
@@ -86,7 +80,7 @@ mod tests {
             watching: "events".to_owned(),
             waiting_for: None,
             unhealthy: None,
-            refused_token: None,
+            is_token_refused: false,
         };
         let now = moment("2026-11-20T10:59:00Z").expect("a time");
         let lines = daemon_lines(&daemon, 0, now);
@@ -110,8 +104,5 @@ mod tests {
         assert!(lines[1].starts_with(shown), "{lines:?}");
         daemon.next_poll = Some("2026-11-20T10:58:59Z".to_owned());
         assert!(daemon_lines(&daemon, 0, now)[1].ends_with("last none yet, next now"));
-        daemon.refused_token = Some("the variable KBSYNC_TOKEN".to_owned());
-        let lines = daemon_lines(&daemon, 0, now);
-        assert!(lines[3].contains("which is from the variable KBSYNC_TOKEN; make a new token"));
     }
 }

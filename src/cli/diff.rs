@@ -128,9 +128,9 @@ async fn compare(
     let disk = RealDisk::open(&part.root.path)?;
     let settings = open::settings(config, &part.root);
     let comparer = Comparer::new(&disk, &mut store, part.scope.clone()).map_err(Failure::of)?;
-    match session.and_then(Session::client) {
-        Some(client) => {
-            let found = comparer.with_service(client, &settings).await;
+    match session {
+        Some(session) => {
+            let found = comparer.with_service(&session.client()?, &settings).await;
             let failure = |error: anyhow::Error| match error.downcast::<ServiceError>() {
                 Ok(error) => error.into(),
                 Err(error) => Failure::of(error),

@@ -6,7 +6,8 @@
 use super::exit::ExitCode;
 use crate::{
     config::ConfigError,
-    engine::{Stop, report::Ending},
+    daemon::control::Refusal,
+    engine::{Stop, StopCause, restore::Refused},
     mirror::{
         disk::{DiskError, DiskErrorKind},
         lock::LockError,
@@ -68,17 +69,6 @@ impl Failure {
         self.help.as_deref()
     }
 
-    /// Returns the ending of a report that this failure cut off.
-    pub fn ending(&self) -> Ending {
-        match self.code {
-            ExitCode::Attention => Ending::Attention,
-            ExitCode::Partial => Ending::Partial,
-            // The next run continues the work.
-            ExitCode::Retry | ExitCode::Interrupted | ExitCode::Terminated => Ending::Retry,
-            ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
-        }
-    }
-
     /// Returns whether the reader of our output has closed the pipe (`kbsync … | head`), which is no error.
     pub fn is_broken_pipe(&self) -> bool {
         self.error
@@ -89,12 +79,18 @@ impl Failure {
 
     /// Makes a failure from an error of a lower module, with or without context.
     pub fn of(error: anyhow::Error) -> Self {
+        let error = match error.downcast::<Refused>() {
+            Ok(refused) => return refused.into(),
+            Err(error) => error,
+        };
         let asked = error
             .chain()
             .find_map(|cause| Some(cause.downcast_ref::<ServiceError>()?.kind.clone()));
         let stop = error.downcast_ref::<Stop>();
         let stopped = stop.and_then(|stop| Some(stop.service_failure()?.0.clone()));
-        let advised = error.chain().find_map(advice);
+        let is_mirror = stop.is_some_and(|stop| stop.cause == StopCause::Mirror);
+        let mirror = is_mirror.then_some((ExitCode::Failed, Some(CHECK_SET_UP)));
+        let advised = error.chain().find_map(advice).or(mirror);
         let owner = error.chain().find_map(owner_if_denied);
         // Bare errors of the lower modules are fragments; errors with context are sentences already.
         let is_fragment = error.chain().next().is_some_and(|first| {
@@ -114,11 +110,6 @@ impl Failure {
             None => help.to_owned(),
         });
         Self { code, error, help }
-    }
-
-    /// Makes a failure for a cycle that ended early.
-    pub fn stopped(kind: &service::ErrorKind, message: &str) -> Self {
-        Self::asked(kind, anyhow::Error::msg(message.to_owned()))
     }
 
     /// Returns the error and its remedy in one sentence.
@@ -150,6 +141,39 @@ impl Failure {
         };
         let help = Some(help);
         Self { code, error, help }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Refusal {
+            code: refused.kind.exit_code(),
+            message: refused.message,
+            help: refused.help,
+            ..Refusal::default()
+        }
+        .into()
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: ExitCode::numbered(refusal.code),
+            error: anyhow::Error::msg(refusal.message),
+            help: Some(refusal.help).filter(|help| !help.is_empty()),
+        }
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self {
+            code: failure.code.number(),
+            message: format!("{:#}", failure.error),
+            help: failure.remedy().unwrap_or_default().to_owned(),
+            path: None,
+        }
     }
 }
 
@@ -209,6 +233,9 @@ impl Error for FailedTo {
         self.0.source()
     }
 }
+
+/// The remedy of a cycle that stopped because files cannot be written.
+const CHECK_SET_UP: &str = "`kbsync doctor` checks the set-up";
 
 /// The code and the remedy of an error of this machine.
 type Advice = (ExitCode, Option<&'static str>);

@@ -4,20 +4,18 @@
 //! daemon store both. Commands that write are refused while the published branch is not checked out, or while git is
 //! busy; commands that only read, and dry runs, are never refused.
 
-use super::{
-    ask, context::Context, exit::ExitCode, failure::Failure, scope::Part, session::SessionReport,
-};
+use super::{ask, context::Context, exit::ExitCode, failure::Failure, scope::prefix};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Busy, Git, Head, Known, NotPublished, Remembered, Trees, View},
-    engine::{GitView, settings::CycleRequest, status::Branches},
+    daemon::git::{self, Busy, Git, Known, NotPublished, Remembered, Trees},
+    engine::status::Branches,
     state::Store,
 };
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 /// The repositories of the workspaces' folders.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct GitHeads(Vec<Known>);
+pub(super) struct GitHeads(pub(super) Vec<Known>);
 
 impl GitHeads {
     /// Reads the state of git, before a scan.
@@ -26,10 +24,10 @@ impl GitHeads {
         let trees = Trees::of(
             roots
                 .iter()
-                .map(|root| (key(&root.path), root.path.clone())),
+                .map(|root| (prefix(config, root), root.path.clone())),
         );
-        let remembered = |prefix: &str| {
-            let root = roots.iter().find(|root| key(&root.path) == prefix);
+        let remembered = |at: &str| {
+            let root = roots.iter().find(|root| prefix(config, root) == at);
             root.map(remembered).unwrap_or_default()
         };
         Self(trees.look(&config.options.git_branch, remembered))
@@ -59,60 +57,6 @@ impl GitHeads {
     pub(super) fn repository(&self) -> Option<&Known> {
         self.0.first()
     }
-
-    /// Returns git's view of a workspace. A change of HEAD after this look counts as git's.
-    pub(super) fn view(&self, root: &Root) -> Arc<dyn GitView> {
-        Arc::new(View::new(&root.path, self.0.clone()))
-    }
-
-    /// Returns the request, with a hold on the removals that git may have made.
-    pub(super) fn guard(&self, request: &CycleRequest) -> CycleRequest {
-        CycleRequest {
-            git_hold: self.0.iter().find_map(Known::hold).map(str::to_owned),
-            ..request.clone()
-        }
-    }
-
-    /// Returns the branches that the first sync stores as the published branches, each with its workspace.
-    pub(super) fn first_branches<'p>(
-        &self,
-        parts: &'p [Part],
-    ) -> impl Iterator<Item = (&'p Part, String)> {
-        let known = self.0.iter();
-        known.filter_map(|known| Some((part_of(known, parts)?, known.first.clone()?)))
-    }
-
-    /// Returns the HEADs to store after cycles over these parts. An agreement on removals needs cycles over the whole
-    /// mirror that could push every removal.
-    pub(super) fn agreed<'p>(
-        &self,
-        config: &Config,
-        parts: &'p [Part],
-        request: &CycleRequest,
-        session_report: &SessionReport,
-    ) -> Vec<(&'p Part, Head)> {
-        let whole = parts.len() == config.roots().len()
-            && parts.iter().all(|part| part.scope.is_empty())
-            && request.direction.pushes()
-            && !request.dry_run;
-        let settled =
-            session_report.failures.is_empty() && session_report.report.settled_removals();
-        if !whole || !settled {
-            return Vec::new();
-        }
-        let agreed = self.0.iter().filter_map(|known| {
-            let part = part_of(known, parts)?;
-            let head = known.state.head.clone()?;
-            (known.agreed.as_ref() != Some(&head)).then_some((part, head))
-        });
-        agreed.collect()
-    }
-}
-
-/// Returns the workspace of a repository's entry.
-fn part_of<'p>(known: &Known, parts: &'p [Part]) -> Option<&'p Part> {
-    let mut parts = parts.iter();
-    parts.find(|part| key(&part.root.path) == known.prefix)
 }
 
 fn remembered(root: &Root) -> Remembered {
@@ -120,11 +64,6 @@ fn remembered(root: &Root) -> Remembered {
     store
         .map(|store| git::remembered(&store))
         .unwrap_or_default()
-}
-
-/// Returns the key of a workspace among the repositories.
-fn key(folder: &Path) -> String {
-    folder.to_string_lossy().into_owned()
 }
 
 /// The longest wait for a git command that changes files.

@@ -30,8 +30,6 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(super) enum Work {
     /// The work changes nothing.
     Look,
-    /// Another step follows, which must not begin after Ctrl-C.
-    Step,
     /// The last step: afterwards there is nothing to interrupt.
     Last,
     /// The daemon does the work, and does not notice Ctrl-C.
@@ -61,13 +59,7 @@ async fn unless_told<T>(
 ) -> Result<(T, Option<Failure>), Failure> {
     let mut work = pin!(work);
     tokio::select! {
-        done = &mut work => {
-            // The work and the signal may be ready at the same time.
-            if kind == Work::Step && let Ok(code) = told.try_recv() {
-                return Err(broken_off(kind, code, &so_far()));
-            }
-            Ok((done?, None))
-        }
+        done = &mut work => Ok((done?, None)),
         // If no handler could be installed, this branch is disabled, and the system ends the process.
         Ok(code) = &mut told => {
             let failure = broken_off(kind, code, &so_far());
@@ -175,7 +167,7 @@ fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
         Work::ByDaemon => {
             "the daemon continues with the command: `kbsync log` and `kbsync status` show what it did"
         }
-        Work::Step | Work::Last => "what was done is kept; the next `kbsync sync` continues",
+        Work::Last => "what was done is kept; the next `kbsync sync` continues",
     };
     Failure::new(code, format!("stopped{so_far}"), help)
 }
@@ -183,17 +175,6 @@ fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Runs work that ends at the moment of a Ctrl-C.
-    async fn ended(kind: Work) -> Result<(), Failure> {
-        let (tell, told) = oneshot::channel();
-        let work = async {
-            tell.send(ExitCode::Interrupted).expect("somebody listens");
-            Ok(())
-        };
-        let done = unless_told(kind, None, work, String::new, told).await;
-        done.map(|((), _)| ())
-    }
 
     #[tokio::test(start_paused = true)]
     async fn work_that_ends_when_it_is_told_to_has_its_result() {
@@ -225,16 +206,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ctrl_c_at_the_end_of_a_step_keeps_the_next_one_from_beginning() {
-        // `select!` chooses at random between two branches that are ready.
-        for _ in 0..32 {
-            let failure = ended(Work::Step).await.expect_err("broken off");
-            assert_eq!(failure.code, ExitCode::Interrupted);
-            ended(Work::Last).await.expect("it is done");
-        }
-    }
-
-    #[tokio::test]
     async fn work_that_nobody_can_break_off_is_done() {
         let (tell, told) = oneshot::channel::<ExitCode>();
         drop(tell);
@@ -242,7 +213,7 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(())
         };
-        let done = unless_told(Work::Step, None, work, String::new, told).await;
+        let done = unless_told(Work::Last, None, work, String::new, told).await;
         done.expect("it is done");
     }
 

@@ -4,7 +4,10 @@
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
 use super::{exit::ExitCode, failure::Failure, layout};
-use crate::{engine::report::Report, reconcile::plan::Problem};
+use crate::{
+    engine::report::{Ending, Report},
+    reconcile::plan::Problem,
+};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use dialoguer::console::Term;
@@ -90,7 +93,7 @@ impl Output {
     /// Prints a report that was cut off, together with the failure, to stdout.
     pub fn json_failure(self, mut report: Report, failure: &Failure) -> io::Result<()> {
         let error = format!("{:#}", failure.error);
-        report.outcome = failure.ending();
+        report.outcome = Ending::of_code(failure.code.number());
         report.problems.push(Problem {
             path: String::new(),
             id: None,

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     config::Need,
     engine::{
+        StopCause,
         reasons::{common_reason, in_groups, reason_of_group},
         report::{BudgetLeft, Ending, Line, Report, Status},
     },
@@ -27,11 +28,11 @@ pub(super) fn print(
     code: ExitCode,
 ) -> Result<(), Failure> {
     let report = &session_report.report;
-    let more = further_failures(session_report);
-    let mut failures = session_report.failures.iter().chain(&more).peekable();
+    let failures = session_report.failures.iter().cloned();
+    let failures: Vec<Failure> = failures.map(Failure::from).collect();
     if context.out.json {
-        let failure = failures.peek().copied();
-        context.out.json_report(report, failure, code)?;
+        let report = with_failures(session_report);
+        context.out.json_report(&report, failures.first(), code)?;
     } else if context.out.quiet {
         // Failures and skipped files are errors; the exit code shows what waits for a person.
         for line in wrong(report) {
@@ -40,6 +41,7 @@ pub(super) fn print(
     } else {
         let text = shown(
             report,
+            !failures.is_empty(),
             &conflicts(context, report),
             context.global.verbose > 0,
         );
@@ -47,41 +49,24 @@ pub(super) fn print(
             context.out.line(text)?;
         }
     }
-    for failure in failures {
+    for failure in &failures {
         context.out.failure(failure);
     }
     Ok(())
 }
 
-/// Returns the failures that only the report has: of the service, or of a daemon's machine.
-fn further_failures(session_report: &SessionReport) -> Vec<Failure> {
-    let report = &session_report.report;
-    if session_report.is_interrupted() {
-        return Vec::new();
-    }
-    if let Some(source) = &session_report.daemon_token {
-        return vec![Failure::daemon_token(source)];
-    }
-    if let Some((kind, message)) = report.service_failure() {
-        return vec![Failure::stopped(kind, message)];
-    }
-    if !session_report.failures.is_empty() {
-        return Vec::new();
-    }
-    unreported(report)
-        .map(|message| {
-            Failure::failed(anyhow::Error::msg(message.to_owned()))
-                .help("`kbsync doctor` checks the set-up")
+/// Returns the report for a script: workspaces that failed are problems.
+fn with_failures(session_report: &SessionReport) -> Report {
+    let mut report = session_report.report.clone();
+    let failures = session_report.failures.iter();
+    report.problems.extend(failures.filter_map(|failure| {
+        Some(Problem {
+            path: failure.path.clone()?,
+            id: None,
+            message: failure.message.clone(),
         })
-        .collect()
-}
-
-/// Returns the failures of the machine in a daemon's report.
-fn unreported(report: &Report) -> impl Iterator<Item = &str> {
-    let failures = report.problems.iter();
-    failures
-        .filter(|problem| is_failure(problem, report))
-        .map(|problem| problem.message.as_str())
+    }));
+    report
 }
 
 /// Returns the exit code of a report.
@@ -121,14 +106,11 @@ fn conflicts(context: &Context, report: &Report) -> Vec<Conflict> {
         .unwrap_or_default()
 }
 
-fn shown(report: &Report, conflicts: &[Conflict], is_verbose: bool) -> String {
+fn shown(report: &Report, has_failed: bool, conflicts: &[Conflict], is_verbose: bool) -> String {
     let mut lines = action_lines(&report.actions, conflicts);
     let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
-    let failed = |problem| is_failure(problem, report);
-    let broken = report.service_failure().is_some()
-        || report.outcome == Ending::Failed
-        || report.problems.iter().any(failed);
+    let broken = has_failed || report.outcome == Ending::Failed;
     if broken && lines.is_empty() {
         return String::new();
     }
@@ -149,21 +131,15 @@ fn wrong(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Returns the problems, except the problem that failed the whole cycle.
+/// Returns the problems, except the failure that ended the whole cycle.
 fn problems(report: &Report) -> Vec<&Problem> {
-    let told = report.service_failure().map(|(_, message)| message);
+    let stop = report.stopped.as_ref();
+    let stop = stop.filter(|stop| stop.cause != StopCause::Git);
+    let told = stop.map(|stop| &stop.message);
     let problems = report.problems.iter();
     problems
-        .filter(|problem| Some(problem.message.as_str()) != told && !is_failure(problem, report))
+        .filter(|problem| Some(&problem.message) != told)
         .collect()
-}
-
-/// Returns whether a problem is a failure of the machine, which is printed to stderr with its remedy.
-fn is_failure(problem: &Problem, report: &Report) -> bool {
-    matches!(report.outcome, Ending::Failed | Ending::Retry)
-        && problem.message.starts_with("failed to ")
-        && problem.id.is_none()
-        && !problem.path.contains('/')
 }
 
 /// Formats a skipped file or folder, with the reason.
@@ -358,6 +334,7 @@ fn cost(report: &Report, left: BudgetLeft) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon::control::Refusal;
     use crate::model::Field;
 
     fn line(action: Kind, side: Side, path: &str, status: Status, reason: Option<&str>) -> Line {
@@ -374,7 +351,7 @@ mod tests {
     }
 
     fn plain(report: &Report) -> String {
-        anstream::adapter::strip_str(&shown(report, &[], false)).to_string()
+        anstream::adapter::strip_str(&shown(report, false, &[], false)).to_string()
     }
 
     #[test]
@@ -462,19 +439,23 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_a_daemon_s_report_is_an_error_and_no_problem_of_an_article() {
-        let failure = "failed to list the workspace: no connection";
-        for outcome in [Ending::Failed, Ending::Retry] {
-            let mut report = Report::new(false);
-            report.outcome = outcome;
-            report.problems = vec![Problem {
-                path: String::new(),
-                id: None,
-                message: failure.to_owned(),
-            }];
-            assert_eq!(plain(&report), "");
-            assert_eq!(unreported(&report).collect::<Vec<_>>(), [failure]);
-        }
+    fn a_workspace_that_failed_is_a_problem_for_scripts_and_an_error_for_people() {
+        let session_report = SessionReport {
+            report: Report::new(false),
+            failures: vec![Refusal {
+                code: 1,
+                message: "failed to read help: input/output error".to_owned(),
+                help: String::new(),
+                path: Some("help".to_owned()),
+            }],
+        };
+        assert_eq!(shown(&session_report.report, true, &[], false), "");
+        let report = with_failures(&session_report);
+        assert_eq!(report.problems[0].path, "help");
+        assert_eq!(
+            report.problems[0].message,
+            session_report.failures[0].message
+        );
     }
 
     #[test]

@@ -15,10 +15,8 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    engine::{
-        report::{Ending, Report},
-        settings::CycleRequest,
-    },
+    daemon::job::CycleCommand,
+    engine::report::{Ending, Report},
     mirror::{
         RealDisk,
         disk::{At, Disk as _},
@@ -83,13 +81,13 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
         conflicts.extend(found.into_iter().map(|found| (part.clone(), found)));
     }
     let is_one = conflicts.len() == 1;
-    let mut request = CycleRequest::new(Direction::Both);
+    let mut command = CycleCommand::new(Direction::Both);
     let mut parts: Vec<Part> = Vec::new();
     let mut is_all = true;
     for (part, found) in conflicts {
         let path = part.path(&found.path);
         let keep = match args.keep {
-            _ if request.resolve.contains_key(&found.id) => continue,
+            _ if command.resolve.contains_key(&found.id) => continue,
             Some(Keep::Local) => Some(snapshot::Keep::Local),
             Some(Keep::Remote) => Some(snapshot::Keep::Remote),
             Some(Keep::Both) => Some(snapshot::Keep::Both),
@@ -113,10 +111,10 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             }
         };
         let Some(keep) = keep else {
-            request.resolve.clear();
+            command.resolve.clear();
             break;
         };
-        request.resolve.insert(found.id, keep);
+        command.resolve.insert(found.id, keep);
         match parts.iter_mut().find(|known| known.root == part.root) {
             Some(known) => known.scope.extend(found.places),
             None => parts.push(Part {
@@ -125,11 +123,11 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             }),
         }
     }
-    if request.resolve.is_empty() {
+    if command.resolve.is_empty() {
         context.out.note("nothing was settled");
         return Ok(ExitCode::Attention);
     }
-    let done = cycle::work(context, &config, "resolve", &parts, &request, false).await?;
+    let done = cycle::work(context, &config, "resolve", &parts, command, false).await?;
     let left = if is_all {
         ExitCode::Done
     } else {

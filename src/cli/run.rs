@@ -2,22 +2,21 @@
 
 use super::{
     Outcome, consent, context::Context, daemon_clients::Clients, exit::ExitCode, failure::Failure,
-    locks, logging::Style,
+    locks, logging::Style, scope::prefix,
 };
 use crate::{
-    config::{Config, Need, Root, TokenSource, parse_listen},
+    config::{Config, Need, TokenSource, parse_listen},
     daemon::{
         control::{self, ProgressSink},
-        engines::{Engines, Reload, WorkspaceEngine},
+        engines::{Advise, Engines, Reload, WorkspaceEngine},
         event_loop::Ended,
-        git::Trees,
         sources::Signals,
         start::{self, Daemon},
         watch,
     },
-    engine::{Progress, Teller, open},
+    engine::{Progress, Stop, Teller, open},
     mirror::{RealDisk, lock},
-    service::client::Client,
+    service::{ErrorKind, client::Client},
     web::{self, shared_status::SharedStatus},
 };
 use std::{net::SocketAddr, panic::set_hook, sync::Arc};
@@ -47,30 +46,28 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let private = lock::private_folder(&config.mirror)?;
     let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
     let token = config.token.as_ref().map(TokenSource::name);
-    status.update(|status| status.token = token.unwrap_or_default());
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let mut clients = Clients::new(context, &config, &status, &progress, &stop);
-    let folders = config.roots().into_iter();
-    let folders = folders.map(|root| (prefix(&config, &root), root.path));
-    let trees = Trees::of(folders.clone());
-    let watched = folders.map(|(prefix, path)| watch::Root { prefix, path });
+    let watched = config.roots().into_iter().map(|root| watch::Root {
+        prefix: prefix(&config, &root),
+        path: root.path,
+    });
     let rescan = watch::Rescan::new(settings.rescan);
     let watch = watch::Options::new(watched.collect(), private.clone(), rescan);
     let services = clients.connect()?;
     let workspaces = config
         .roots()
         .iter()
-        .zip(locks)
         .zip(services)
-        .map(|((root, lock), service)| {
+        .map(|(root, service)| {
             let engine = open::write_state(&config, root)
                 .and_then(|store| open::engine(&config, root, service, store))
                 .map_err(Failure::of)?
                 .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {
                 prefix: prefix(&config, root),
+                folder: root.path.clone(),
                 engine,
-                lock,
             })
         })
         .collect::<Result<Vec<WorkspaceEngine<Client, RealDisk>>, Failure>>()?;
@@ -87,8 +84,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     };
     let budget = clients.budget_source();
     let reconnect = Box::new(move || clients.reconnect().map_err(|failure| failure.with_remedy()));
+    let advise = advise(token.unwrap_or_default());
+    let reload = reload(context, &config);
     let daemon = Daemon {
-        cycles: Engines::new(workspaces, trees, reload(context, &config), reconnect),
+        cycles: Engines::new(workspaces, locks, advise, reload, reconnect),
         watch,
         settings,
         signals,
@@ -144,14 +143,16 @@ fn over(ended: Ended) -> Outcome {
     }
 }
 
-/// Returns a workspace's folder below the mirror, with a slash at the end.
-fn prefix(config: &Config, root: &Root) -> String {
-    let prefix = open::prefix(config, root);
-    if prefix.is_empty() {
-        prefix
-    } else {
-        prefix + "/"
-    }
+/// Makes failures; that of a refused token names the token's source.
+fn advise(source: String) -> Box<Advise> {
+    Box::new(move |error: anyhow::Error| {
+        let stop = error.downcast_ref::<Stop>().and_then(Stop::service_failure);
+        let failure = match stop {
+            Some((ErrorKind::Unauthorized, _)) => Failure::daemon_token(&source),
+            Some(_) | None => Failure::of(error),
+        };
+        failure.into()
+    })
 }
 
 fn progress_callback(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Teller {

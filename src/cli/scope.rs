@@ -85,6 +85,34 @@ impl Part {
     }
 }
 
+/// Returns the prefix of a workspace's paths: `""`, or its folder below the mirror and a `/`.
+pub(super) fn prefix(config: &Config, root: &Root) -> String {
+    let prefix = open::prefix(config, root);
+    if prefix.is_empty() {
+        prefix
+    } else {
+        prefix + "/"
+    }
+}
+
+/// Returns the paths of some parts below the mirror; empty: everything.
+pub(super) fn paths(parts: &[Part]) -> Vec<String> {
+    let whole = |part: &Part| part.scope.is_empty();
+    if parts.iter().all(whole) && (parts.len() != 1 || parts[0].prefix.is_empty()) {
+        return Vec::new();
+    }
+    parts
+        .iter()
+        .flat_map(|part| {
+            if whole(part) {
+                vec![part.prefix.clone()]
+            } else {
+                part.scope.iter().map(|path| part.path(path)).collect()
+            }
+        })
+        .collect()
+}
+
 /// Returns all workspaces of the mirror.
 pub(super) fn all(config: &Config) -> Vec<Part> {
     config

@@ -1,40 +1,65 @@
-//! The work of one command on the mirror: its lock, its client, its progress, and a cycle for each workspace.
+//! The work of one command on the mirror. A command that changes something runs in the daemon that has the mirror.
+//! Without a daemon, the same cycle runs here, under the command's own lock.
 
-use super::connect::connect_with;
-use super::consent::warn_of_limits;
+use super::connect::{self, account};
+use super::consent::{self, warn_of_limits};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::failure::Failure;
 use super::git_head::GitHeads;
 use super::interrupt::{Work, until_stopped};
 use super::progress::Progress;
-use super::scope::{self, Part};
-use super::{locks, report};
+use super::scope::prefix;
+use super::{locks, report, via_daemon};
 use crate::config::{Config, Root};
-use crate::daemon::control::Step;
+use crate::daemon::control::{Refusal, Step};
+use crate::daemon::engines::{WorkspaceEngine, run_job, stop_failure};
 use crate::daemon::git::{self, Remembered};
-use crate::engine::report::{Ending, Report, Requests};
-use crate::engine::settings::CycleRequest;
-use crate::engine::{Engine, open};
+use crate::daemon::job::{CycleCommand, CycleOutcome, Job, Scope, Trigger};
+use crate::engine::report::{Ending, Report};
+use crate::engine::restore::articles_of;
+use crate::engine::{open, open_actions};
 use crate::mirror::RealDisk;
-use crate::mirror::lock::Lock;
-use crate::reconcile::plan::Problem;
+use crate::mirror::lock::PRIVATE_FOLDER;
 use crate::service::client::Client;
-use crate::service::{Service, Usage};
-use crate::state::Store;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::service::token::Token;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
+
+/// Runs a command's cycle: in the daemon, or here. `refilled`: the workspace whose files are all restored, and whose
+/// folder may be empty.
+pub(super) async fn run(
+    context: &Context,
+    config: &Config,
+    doing: &str,
+    command: CycleCommand,
+    refilled: Option<&Root>,
+) -> Result<SessionReport, Failure> {
+    if command.dry_run {
+        return Session::reading(context, config)?.cycle(command).await;
+    }
+    let done = via_daemon::to_daemon(context, config, command.clone()).await?;
+    if let Some(session_report) = done {
+        return Ok(session_report);
+    }
+    if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
+        // After the lock the folder counts as synced, so the unfinished restore is stored before.
+        let mut store = open::write_state(config, root).map_err(Failure::of)?;
+        open_actions::begin_restore(&mut store, articles_of(&command.restore))
+            .map_err(Failure::of)?;
+    }
+    let session = Session::reading(context, config)?;
+    let _locks = locks::take(config, doing, refilled)?;
+    session.cycle(command).await
+}
 
 /// A session on a mirror.
 pub(super) struct Session<'c> {
     context: &'c Context,
     config: &'c Config,
-    client: Option<Client>,
+    token: Token,
     stop: CancellationToken,
     progress: Arc<Mutex<Progress>>,
-    git_heads: GitHeads,
-    /// The locks, held until the command ends.
-    locks: Vec<Lock>,
 }
 
 /// The report, and the failures beside it.
@@ -42,73 +67,82 @@ pub(super) struct Session<'c> {
 pub(super) struct SessionReport {
     /// The merged report of all workspaces.
     pub(super) report: Report,
-    /// Failures of this machine, such as the state or the disk.
-    pub(super) failures: Vec<Failure>,
-    /// The source of the token of the daemon that ran the cycle, if the service refused the token.
-    pub(super) daemon_token: Option<String>,
+    /// The failures of workspaces, of the service, and a signal.
+    pub(super) failures: Vec<Refusal>,
 }
 
 impl<'c> Session<'c> {
-    /// Opens a session that only reads: no lock, and nothing is written.
+    /// Opens a session without a lock, for a command that only reads, or that has the locks.
     pub(super) fn reading(context: &'c Context, config: &'c Config) -> Result<Self, Failure> {
+        consent::settle(context, config)?;
+        let token = connect::read_token(context, account(config))?;
+        warn_of_limits(config);
         let progress = Progress::new(context.out, config.options.budget);
-        let mut session = Self {
+        Ok(Self {
             context,
             config,
-            client: None,
+            token,
             stop: CancellationToken::new(),
             progress: Arc::new(Mutex::new(progress)),
-            git_heads: GitHeads::default(),
-            locks: Vec::new(),
-        };
-        session.git_heads = GitHeads::look(config);
-        let client = session.connect()?;
-        warn_of_limits(config);
-        session.client = Some(client);
-        Ok(session)
+        })
     }
 
-    /// Opens a session that writes, under the lock. `refilled`: the workspace whose files are all restored, and whose
-    /// folder may be empty.
-    pub(super) fn writing(
-        context: &'c Context,
-        config: &'c Config,
-        doing: &str,
-        refilled: Option<&Root>,
-    ) -> Result<Self, Failure> {
-        let mut session = Self::reading(context, config)?;
-        session.locks = locks::take(config, doing, refilled)?;
-        // The previous holder of the lock may have stored other values.
-        session.git_heads = GitHeads::look(config);
-        Ok(session)
+    /// Makes the job of a command.
+    pub(super) fn job(&self, command: CycleCommand) -> Job {
+        let git_heads = GitHeads::look(self.config);
+        Job::new(Trigger::Manual, Scope::Command(command), git_heads.0)
     }
 
-    /// Runs one cycle for each workspace, and merges the reports.
-    pub(super) async fn cycles(
-        &mut self,
-        parts: &[Part],
-        request: &CycleRequest,
-    ) -> Result<SessionReport, Failure> {
-        let so_far = self.so_far();
-        let kind = if request.dry_run {
-            Work::Look
+    /// Runs a command's cycle in each workspace that it concerns. A workspace that cannot be opened is a failure, and
+    /// the others continue.
+    async fn cycle(&self, command: CycleCommand) -> Result<SessionReport, Failure> {
+        let (kind, is_dry) = if command.dry_run {
+            (Work::Look, true)
         } else {
-            Work::Last
+            (Work::Last, false)
         };
-        let stop = self.stop.clone();
-        let cycles = Box::pin(self.run_cycles(parts, request));
-        let (mut session_report, interrupted) =
-            until_stopped(kind, Some(stop), cycles, so_far).await?;
+        let job = self.job(command);
+        let (mut workspaces, mut closed) = (Vec::new(), Vec::new());
+        for root in self.config.roots() {
+            if !job.concerns(&prefix(self.config, &root)) {
+                continue;
+            }
+            match self.engine(&root, is_dry) {
+                Ok(workspace) => workspaces.push(workspace),
+                Err(failure) if failure.code == ExitCode::Usage => return Err(failure),
+                Err(failure) => closed.push(Refusal {
+                    path: Some(open::prefix(self.config, &root)),
+                    ..failure.into()
+                }),
+            }
+        }
+        let advise = |error| Failure::of(error).into();
+        let work = Box::pin(async { Ok(run_job(&mut workspaces, &job, &advise).await) });
+        let stop = Some(self.stop.clone());
+        let (mut outcome, interrupted) = until_stopped(kind, stop, work, self.so_far()).await?;
+        self.finish();
+        for failure in closed {
+            outcome.report.outcome = outcome.report.outcome.min(Ending::of_code(failure.code));
+            outcome.failures.push(failure);
+        }
+        drop(workspaces);
+        if !is_dry {
+            self.remember(&job, &outcome)?;
+        }
+        let CycleOutcome {
+            report,
+            mut failures,
+            ..
+        } = outcome;
         // A signal that came too late to stop the work is no failure.
-        let was_stopped = session_report.report.stopped.is_some();
-        session_report
-            .failures
-            .extend(interrupted.filter(|_| was_stopped));
-        Ok(session_report)
+        let stopped = stop_failure(&report, &advise);
+        let signal = interrupted.filter(|_| stopped.is_some()).map(Refusal::from);
+        failures.extend(signal.or(stopped));
+        Ok(SessionReport { report, failures })
     }
 
     /// Returns a function that describes the progress and removes the bar.
-    pub(super) fn so_far(&self) -> impl FnOnce() -> String + use<> {
+    fn so_far(&self) -> impl FnOnce() -> String + use<> {
         let progress = self.progress.clone();
         move || {
             let progress = lock(&progress);
@@ -119,152 +153,68 @@ impl<'c> Session<'c> {
         }
     }
 
-    async fn run_cycles(
-        &mut self,
-        parts: &[Part],
-        request: &CycleRequest,
-    ) -> Result<SessionReport, Failure> {
-        let mut session_report = SessionReport {
-            report: Report::new(request.dry_run),
-            ..SessionReport::default()
-        };
-        for (at, part) in parts.iter().enumerate() {
-            let request = if at == 0 {
-                self.guarded(request)
-            } else {
-                // Git may have moved HEAD during the cycle of the previous workspace.
-                GitHeads::look(self.config).guard(request)
-            };
-            let request = CycleRequest {
-                scope: part.scope.clone(),
-                ..request
-            };
-            match self.cycle(part, &request).await {
-                Ok(report) => {
-                    let ends = report
-                        .service_failure()
-                        .is_some_and(|(kind, _)| kind.stops_all());
-                    session_report.report.add(report);
-                    if ends {
-                        break;
-                    }
-                }
-                Err(failure) if failure.code == ExitCode::Usage => return Err(failure),
-                Err(failure) => session_report.take(failure, part),
-            }
-        }
-        self.agree(parts, request, &session_report)?;
-        self.finish();
-        Ok(session_report)
-    }
-
-    /// Returns the request, with a hold on the removals that came with a moved HEAD.
-    pub(super) fn guarded(&self, request: &CycleRequest) -> CycleRequest {
-        self.git_heads.guard(request)
-    }
-
     /// Stores the published branch, and each HEAD at which both sides agree on removals.
-    pub(super) fn agree(
-        &mut self,
-        parts: &[Part],
-        request: &CycleRequest,
-        session_report: &SessionReport,
-    ) -> Result<(), Failure> {
-        if request.dry_run {
-            return Ok(());
-        }
-        // The bar is removed first: a note would share the bar's line.
-        self.finish();
-        let all = scope::all(self.config);
-        let git_heads = self.git_heads.clone();
-        for (part, branch) in git_heads.first_branches(&all) {
+    fn remember(&self, job: &Job, outcome: &CycleOutcome) -> Result<(), Failure> {
+        let roots = self.config.roots();
+        let store = |at: &str, what: &Remembered| {
+            let mut roots = roots.iter();
+            let Some(root) = roots.find(|root| prefix(self.config, root) == at) else {
+                return Ok(());
+            };
+            let mut store = open::write_state(self.config, root)?;
+            git::remember(&mut store, what)
+        };
+        for known in &job.git {
+            let Some(branch) = &known.first else {
+                continue;
+            };
             let what = Remembered {
                 branch: Some(branch.clone()),
                 head: None,
             };
-            self.write(part, |store| git::remember(store, &what))?;
+            store(&known.prefix, &what).map_err(Failure::of)?;
             self.context.out.note(format!(
                 "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish \
                  another branch, write `git: {{branch: …}}` into kbsync.yaml"
             ));
         }
-        for (part, head) in git_heads.agreed(self.config, parts, request, session_report) {
+        for (at, head) in job.agreed_heads(outcome) {
             let what = Remembered {
                 head: Some(head),
                 branch: None,
             };
-            self.write(part, |store| git::remember(store, &what))?;
+            store(&at, &what).map_err(Failure::of)?;
         }
         Ok(())
     }
 
-    /// Writes into a workspace's state, between two cycles.
-    fn write(
-        &mut self,
-        part: &Part,
-        write: impl FnOnce(&mut Store) -> anyhow::Result<()>,
-    ) -> Result<(), Failure> {
-        let mut engine = self.engine(part, false)?;
-        let outcome = write(engine.store_mut());
-        self.give_back(engine);
-        outcome.map_err(Failure::of)
-    }
-
-    async fn cycle(&mut self, part: &Part, request: &CycleRequest) -> Result<Report, Failure> {
-        let mut engine = self.engine(part, request.dry_run)?;
-        let outcome = engine.settle(request).await;
-        self.give_back(engine);
-        outcome.map_err(Failure::of)
-    }
-
     /// Makes an engine for a workspace.
     pub(super) fn engine(
-        &mut self,
-        part: &Part,
+        &self,
+        root: &Root,
         read_only: bool,
-    ) -> Result<Engine<Client, RealDisk>, Failure> {
-        let client = match self.client.take() {
-            Some(client) => client,
-            None => self.connect()?,
-        };
+    ) -> Result<WorkspaceEngine<Client, RealDisk>, Failure> {
         let store = if read_only {
-            open::read_state(self.config, &part.root)?
+            open::read_state(self.config, root)?
         } else {
-            open::write_state(self.config, &part.root).map_err(Failure::of)?
+            open::write_state(self.config, root).map_err(Failure::of)?
         };
-        let engine = open::engine(self.config, &part.root, client, store).map_err(Failure::of)?;
+        let client = self.client()?;
+        let engine = open::engine(self.config, root, client, store).map_err(Failure::of)?;
         let progress = self.progress.clone();
-        let mut engine =
-            engine.with_teller(Arc::new(move |step| lock(&progress).show(step.into())));
-        engine.set_git(self.git_heads.view(&part.root));
-        Ok(engine)
+        let teller = Arc::new(move |step| lock(&progress).show(Step::from(step)));
+        Ok(WorkspaceEngine {
+            prefix: prefix(self.config, root),
+            folder: root.path.clone(),
+            engine: engine.with_teller(teller),
+        })
     }
 
-    /// Takes the client back from an engine, for the next workspace.
-    pub(super) fn give_back(&mut self, engine: Engine<Client, RealDisk>) {
-        let (client, _disk, _store) = engine.into_parts();
-        self.client = Some(client);
-    }
-
-    /// Returns the client.
-    pub(super) fn client(&self) -> Option<&Client> {
-        self.client.as_ref()
-    }
-
-    /// Returns the requests so far.
-    pub(super) fn requests(&self) -> Requests {
-        let usage = self.client.as_ref().map(Service::usage);
-        Requests::between(Usage::default(), usage.unwrap_or_default())
-    }
-
-    /// Removes the bar.
-    pub(super) fn finish(&self) {
-        lock(&self.progress).finish();
-    }
-
-    fn connect(&self) -> Result<Client, Failure> {
+    /// Makes a client.
+    pub(super) fn client(&self) -> Result<Client, Failure> {
+        let (account, token) = (account(self.config), self.token.clone());
         let progress = self.progress.clone();
-        let client = connect_with(self.context, self.config, |options| {
+        let client = connect::client(self.context, account, token, |options| {
             options.notify = Some(Arc::new(move |note| {
                 lock(&progress).show(Step::Waiting(note));
             }));
@@ -273,45 +223,30 @@ impl<'c> Session<'c> {
         lock(&self.progress).set_budget(client.budget().clone());
         Ok(client)
     }
+
+    /// Removes the bar.
+    pub(super) fn finish(&self) {
+        lock(&self.progress).finish();
+    }
 }
 
 impl SessionReport {
-    /// Returns the exit code. A signal counts first. Wrong usage counts as a failure, because something was done.
+    /// Returns the exit code. A signal counts first. Wrong usage counts as a failure if something was done.
     pub(super) fn code(&self, exit_code: bool) -> ExitCode {
-        let failed = self.failures.iter().map(|failure| {
-            if failure.code == ExitCode::Usage {
+        let codes = self.failures.iter();
+        let codes = codes.map(|failure| ExitCode::numbered(failure.code));
+        let failed = codes.map(|code| {
+            if code == ExitCode::Usage && !self.report.actions.is_empty() {
                 ExitCode::Failed
             } else {
-                failure.code
+                code
             }
         });
         ExitCode::worst(failed.chain([report::code(&self.report, exit_code)]))
     }
-
-    /// Returns whether Ctrl-C or SIGTERM ended the command.
-    pub(super) fn is_interrupted(&self) -> bool {
-        let mut codes = self.failures.iter().map(|failure| failure.code);
-        codes.any(|code| matches!(code, ExitCode::Interrupted | ExitCode::Terminated))
-    }
-
-    /// Adds the failure of one workspace. The other workspaces continue.
-    fn take(&mut self, failure: Failure, part: &Part) {
-        let ending = if failure.code == ExitCode::Retry {
-            Ending::Retry
-        } else {
-            Ending::Failed
-        };
-        self.report.outcome = self.report.outcome.min(ending);
-        self.report.problems.push(Problem {
-            path: part.prefix.clone(),
-            id: None,
-            message: format!("{:#}", failure.error),
-        });
-        self.failures.push(failure);
-    }
 }
 
 /// Locks the progress, which stays usable after a panic elsewhere.
-fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,17 +15,15 @@ use super::{
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     progress::{Pace, estimate},
     report::{self, problem_line},
-    scope,
-    session::Session,
-    via_daemon,
+    scope, session, via_daemon,
 };
 use crate::{
     config::{Config, Need},
+    daemon::job::CycleCommand,
     engine::{
         Clock as _, SystemClock, open,
         reasons::{common_reason, in_groups, reason_of_group},
         report::Report,
-        settings::CycleRequest,
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
     mirror::RealDisk,
@@ -65,10 +63,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     found.git = git_heads.branches(&config);
     if args.remote {
         match ask(context, &config).await {
-            Ok(report) => match report.service_failure() {
-                None => found.take_plan(&report),
-                Some((kind, message)) => failure = Some(Failure::stopped(kind, message)),
-            },
+            Ok(report) => found.take_plan(&report),
             Err(error) => failure = Some(error),
         }
     }
@@ -154,15 +149,14 @@ fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
 
 /// Returns the dry run of a sync, on both sides.
 async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
-    let mut session = Session::reading(context, config)?;
-    let request = CycleRequest {
+    let command = CycleCommand {
         dry_run: true,
-        ..CycleRequest::new(Direction::Both)
+        ..CycleCommand::new(Direction::Both)
     };
-    let session_report = session.cycles(&scope::all(config), &request).await?;
+    let session_report = session::run(context, config, "status", command, None).await?;
     match session_report.failures.into_iter().next() {
         None => Ok(session_report.report),
-        Some(failure) => Err(failure),
+        Some(failure) => Err(failure.into()),
     }
 }
 

@@ -6,20 +6,18 @@ use super::{
     failure::Failure,
     interrupt::{Work, until_stopped},
     progress::Progress,
-    scope::Part,
     session::SessionReport,
 };
 use crate::{
     config::Config,
     daemon::{
         control::{self, Command, DaemonStatus, RequestError, Response},
-        job::{Approval, CycleCommand},
+        job::CycleCommand,
     },
     drill::failpoint,
-    engine::{report::Report, settings::CycleRequest},
+    engine::report::Report,
     mirror::lock::{Lock, Owner, PRIVATE_FOLDER},
-    reconcile::{new_categories::NewCategories, snapshot::Direction},
-    service::ErrorKind,
+    reconcile::snapshot::Direction,
 };
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -50,43 +48,6 @@ pub(super) fn holder(config: &Config) -> Option<Owner> {
     roots.iter().find_map(|root| Lock::holder(&root.path).ok()?)
 }
 
-/// Makes the daemon's command from a request.
-pub(super) fn cycle_command(
-    parts: &[Part],
-    request: &CycleRequest,
-    approve: Vec<Approval>,
-) -> CycleCommand {
-    CycleCommand {
-        direction: request.direction,
-        scope: scope(parts),
-        dry_run: request.dry_run,
-        allow_deletes: request.allow_deletes,
-        new_categories: request.new_categories == NewCategories::Create,
-        prefer: request.prefer,
-        resolve: request.resolve.clone(),
-        approve,
-        restore: Vec::new(),
-    }
-}
-
-/// Returns the paths of all parts below the mirror; empty: everything.
-fn scope(parts: &[Part]) -> Vec<String> {
-    let whole = |part: &Part| part.scope.is_empty();
-    if parts.iter().all(whole) && (parts.len() != 1 || parts[0].prefix.is_empty()) {
-        return Vec::new();
-    }
-    parts
-        .iter()
-        .flat_map(|part| {
-            if whole(part) {
-                vec![part.prefix.clone()]
-            } else {
-                part.scope.iter().map(|path| part.path(path)).collect()
-            }
-        })
-        .collect()
-}
-
 /// Runs a command through the daemon; `None`: no daemon listens.
 pub(super) async fn to_daemon(
     context: &Context,
@@ -112,19 +73,12 @@ pub(super) async fn to_daemon(
         return Err(unresponsive());
     };
     match word {
-        Ok(Response::Report(report, stopped)) => {
+        Ok(Response::Report(report, stopped, failures)) => {
             let mut report = Report { stopped, ..*report };
             report.coverage.is_partial = is_partial;
-            Ok(Some(SessionReport {
-                daemon_token: refused_token(config, &report).await,
-                report,
-                failures: Vec::new(),
-            }))
+            Ok(Some(SessionReport { report, failures }))
         }
-        Ok(Response::Failed(refusal)) => {
-            let code = ExitCode::numbered(refusal.code);
-            Err(Failure::new(code, refusal.message, refusal.help))
-        }
+        Ok(Response::Failed(refusal)) => Err(refusal.into()),
         // The daemon is starting or has no socket; the lock names the holder.
         Err(RequestError::NotListening(_)) => Ok(None),
         Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
@@ -183,14 +137,6 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
         Ok(Ok(Response::Status(status))) => Some(*status),
         Ok(Ok(Response::Report(..) | Response::Failed(_) | Response::Progress(_)) | Err(_))
         | Err(_) => None,
-    }
-}
-
-/// Returns the source of the daemon's token, if the service refused the token.
-async fn refused_token(config: &Config, report: &Report) -> Option<String> {
-    match report.service_failure() {
-        Some((ErrorKind::Unauthorized, _)) => status(config).await?.refused_token,
-        Some(_) | None => None,
     }
 }
 

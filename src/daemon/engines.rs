@@ -1,10 +1,11 @@
-//! The real cycles: runs the engines of all workspaces, one after the other, and merges their reports.
+//! The real cycles: runs the engines of all workspaces, one after the other, and merges their reports. A command
+//! without a daemon runs its cycle by the same function.
 
 use super::control::Refusal;
 use super::debounce::DuePaths;
-use super::git::{self, Remembered, Trees, View};
+use super::git::{self, Remembered, View};
 use super::job::{
-    Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
+    CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
     waits_out_grace,
 };
 use super::outage::Outage;
@@ -12,12 +13,13 @@ use crate::config::Options;
 use crate::engine::report::{BudgetLeft, Ending, Report};
 use crate::engine::restore::Refused;
 use crate::engine::settings::CycleRequest;
-use crate::engine::{self, Engine, open_actions};
-use crate::mirror::disk::{Disk, DiskError};
+use crate::engine::{self, Engine, StopCause, open_actions};
+use crate::mirror::disk::Disk;
 use crate::mirror::lock::Lock;
-use crate::reconcile::plan::Problem;
+use crate::reconcile::plan::Plan;
+use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
-use crate::state::StateError;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Reads the settings again. Returns the settings of the loop, and the settings of each engine in order.
@@ -27,20 +29,25 @@ pub type Reload<'r> =
 /// Reads the token again. Returns new clients, one for each workspace in order, if the token has changed.
 pub type Reconnect<'r, S> = Box<dyn FnMut() -> Result<Option<Vec<S>>, String> + 'r>;
 
+/// Makes a person's failure, with its exit code and its remedy, from an error of a workspace.
+pub type Advise = dyn Fn(anyhow::Error) -> Refusal;
+
 /// The engine of one workspace.
 pub struct WorkspaceEngine<S, D> {
     /// The prefix of the workspace's paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
+    /// The workspace's folder.
+    pub folder: PathBuf,
     /// The engine.
     pub engine: Engine<S, D>,
-    /// Keeps other processes out of the workspace's folder.
-    pub lock: Lock,
 }
 
 /// The engines of all workspaces.
 pub struct Engines<'r, S, D> {
     workspaces: Vec<WorkspaceEngine<S, D>>,
-    trees: Trees,
+    /// Keep other processes out of the workspaces' folders.
+    locks: Vec<Lock>,
+    advise: Box<Advise>,
     reload: Reload<'r>,
     reconnect: Reconnect<'r, S>,
     /// Whether the service rejected the token in the last cycle.
@@ -50,16 +57,18 @@ pub struct Engines<'r, S, D> {
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
-    /// Creates the runner. `trees` has the folders of the workspaces, with the same prefixes.
+    /// Creates the runner.
     pub fn new(
         workspaces: Vec<WorkspaceEngine<S, D>>,
-        trees: Trees,
+        locks: Vec<Lock>,
+        advise: Box<Advise>,
         reload: Reload<'r>,
         reconnect: Reconnect<'r, S>,
     ) -> Self {
         Self {
             workspaces,
-            trees,
+            locks,
+            advise,
             reload,
             reconnect,
             token_rejected: false,
@@ -86,100 +95,27 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
             }
         }
     }
-
-    fn open_items(&self) -> OpenItems {
-        let mut open_items = OpenItems::default();
-        for workspace in &self.workspaces {
-            let store = workspace.engine.store();
-            match open_actions::held_deletions(store) {
-                Ok(held) => open_items.held_deletions += held,
-                Err(error) => tracing::warn!("{error:#}"),
-            }
-            match (
-                store.conflicts(),
-                store.pending_requests(),
-                store.article_count(),
-            ) {
-                (Ok(conflicts), Ok(pending_requests), Ok(articles)) => {
-                    open_items.articles += articles;
-                    open_items.conflicts += conflicts.len();
-                    open_items.pending_requests += pending_requests.len();
-                }
-                (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                    tracing::warn!(%error, "cannot count the open items of the state");
-                }
-            }
-        }
-        open_items
-    }
 }
 
 impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     async fn run(&mut self, job: &Job) -> CycleOutcome {
-        let mut report =
-            Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
-        let (mut outage, mut refused) = (None, None);
         if std::mem::take(&mut self.token_rejected) {
             self.reconnect();
         }
-        // The job's list of paths in motion was made now; the last workspace may be synced much later.
-        let began = engine::Clock::now(&engine::SystemClock);
-        for workspace in &mut self.workspaces {
-            let Some(mut request) = request_for(job, &workspace.prefix) else {
-                continue;
-            };
-            if waits_out_grace(&job.scope) {
-                request.in_motion.listed_at = Some(began);
-            }
-            // Git may move HEAD before this workspace is synced, or during a request.
-            if let Some(folder) = self.trees.folder(&workspace.prefix) {
-                let view = View::new(folder, job.git.clone());
-                workspace.engine.set_git(Arc::new(view));
-            }
-            if let Scope::Command(command) = &job.scope
-                && let Err(error) = workspace.approvals(command, true)
-            {
-                note_failure(&mut report, &workspace.prefix, &error);
-                continue;
-            }
-            if let Err(error) = workspace.restore(job, &mut request, &mut report).await {
-                match error.downcast::<Refused>() {
-                    Ok(why) => refused = Some(refusal(why)),
-                    Err(error) => note_failure(&mut report, &workspace.prefix, &error),
-                }
-                continue;
-            }
-            match workspace.engine.settle(&request).await {
-                Ok(found) => {
-                    if let Scope::Command(command) = &job.scope
-                        && found.stopped.is_none()
-                        && let Err(error) = workspace.approvals(command, false)
-                    {
-                        note_failure(&mut report, &workspace.prefix, &error);
-                    }
-                    let met = found.service_failure();
-                    let met = met.and_then(|(kind, _)| Outage::of(kind));
-                    report.add(found);
-                    if met.is_some() {
-                        outage = met;
-                        break;
-                    }
-                }
-                Err(error) => {
-                    note_failure(&mut report, &workspace.prefix, &error);
-                    outage = Some(Outage::MirrorUnusable);
-                }
-            }
+        let mut outcome = run_job(&mut self.workspaces, job, &*self.advise).await;
+        for failure in &outcome.failures {
+            tracing::error!("{failure}");
         }
-        self.token_rejected = outage == Some(Outage::TokenRejected);
+        outcome
+            .failures
+            .extend(stop_failure(&outcome.report, &*self.advise));
+        self.token_rejected = outcome.outage == Some(Outage::TokenRejected);
         // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
         let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
-        CycleOutcome {
-            open_items: self.open_items(),
-            outage: outage.filter(|outage| !(is_poll && outage.is_of_budget())),
-            report,
-            refused,
-        }
+        outcome.outage = outcome
+            .outage
+            .filter(|outage| !(is_poll && outage.is_of_budget()));
+        outcome
     }
 
     fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
@@ -241,20 +177,18 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 
     fn lost_mirror(&self) -> Option<String> {
-        self.workspaces.iter().find_map(|workspace| {
-            if !workspace.lock.holds() {
-                return Some(format!(
-                    "the lock {} was removed or replaced while the daemon ran",
-                    workspace.lock.path().display()
-                ));
-            }
-            workspace
-                .engine
-                .store()
-                .stay()
-                .err()
-                .map(|error| error.to_string())
-        })
+        if let Some(lock) = self.locks.iter().find(|lock| !lock.holds()) {
+            return Some(format!(
+                "the lock {} was removed or replaced while the daemon ran",
+                lock.path().display()
+            ));
+        }
+        let mut stores = self
+            .workspaces
+            .iter()
+            .map(|workspace| workspace.engine.store());
+        let lost = stores.find_map(|store| store.stay().err())?;
+        Some(lost.to_string())
     }
 
     fn reload(&mut self) -> Result<Options, String> {
@@ -283,21 +217,147 @@ impl<S: Service, D: Disk> Engines<'_, S, D> {
     }
 }
 
+/// Runs the cycle of a job in each workspace that it concerns, and merges the reports: for the daemon, and for a
+/// command without one.
+pub async fn run_job<S: Service, D: Disk>(
+    workspaces: &mut [WorkspaceEngine<S, D>],
+    job: &Job,
+    advise: &Advise,
+) -> CycleOutcome {
+    let mut report = Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
+    let (mut outage, mut failures) = (None, Vec::new());
+    // The job's list of paths in motion was made now; the last workspace may be synced much later.
+    let began = engine::Clock::now(&engine::SystemClock);
+    for workspace in workspaces.iter_mut() {
+        let Some(mut request) = request_for(job, &workspace.prefix) else {
+            continue;
+        };
+        if waits_out_grace(&job.scope) {
+            request.in_motion.listed_at = Some(began);
+        }
+        match workspace.cycle(job, request, &mut report).await {
+            Ok(None) => {}
+            Ok(met) => {
+                outage = met;
+                break;
+            }
+            Err(error) => {
+                if !error.is::<Refused>() {
+                    outage = Some(Outage::MirrorUnusable);
+                }
+                let failure = advise(error);
+                report.outcome = report.outcome.min(Ending::of_code(failure.code));
+                failures.push(Refusal {
+                    path: Some(workspace.prefix.trim_end_matches('/').to_owned()),
+                    ..failure
+                });
+            }
+        }
+    }
+    CycleOutcome {
+        report,
+        failures,
+        outage,
+        open_items: open_items(workspaces),
+    }
+}
+
+/// Returns the failure of a cycle that the service or the mirror ended early. Git's end is no failure.
+pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
+    let stop = report.stopped.as_ref();
+    let stop = stop.filter(|stop| stop.cause != StopCause::Git)?;
+    Some(advise(stop.clone().into()))
+}
+
+fn open_items<S, D>(workspaces: &[WorkspaceEngine<S, D>]) -> OpenItems
+where
+    S: Service,
+    D: Disk,
+{
+    let mut open_items = OpenItems::default();
+    for workspace in workspaces {
+        let store = workspace.engine.store();
+        match open_actions::held_deletions(store) {
+            Ok(held) => open_items.held_deletions += held,
+            Err(error) => tracing::warn!("{error:#}"),
+        }
+        match (
+            store.conflicts(),
+            store.pending_requests(),
+            store.article_count(),
+        ) {
+            (Ok(conflicts), Ok(pending_requests), Ok(articles)) => {
+                open_items.articles += articles;
+                open_items.conflicts += conflicts.len();
+                open_items.pending_requests += pending_requests.len();
+            }
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
+                tracing::warn!(%error, "cannot count the open items of the state");
+            }
+        }
+    }
+    open_items
+}
+
 impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
+    /// Runs the cycle of a job, and adds its report. Returns the outage that the cycle met.
+    async fn cycle(
+        &mut self,
+        job: &Job,
+        mut request: CycleRequest,
+        report: &mut Report,
+    ) -> anyhow::Result<Option<Outage>> {
+        self.set_git(job);
+        let command = match &job.scope {
+            Scope::Command(command) if !command.dry_run => Some(command),
+            Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => None,
+        };
+        if let Some(command) = command {
+            self.approvals(command, true)?;
+            self.restore(command, &mut request, report).await?;
+        }
+        let found = self.engine.settle(&request).await?;
+        let met = found.service_failure();
+        let met = met.and_then(|(kind, _)| Outage::of(kind));
+        let is_cut_off = found.stopped.is_some();
+        report.add(found);
+        if let Some(command) = command.filter(|_| !is_cut_off) {
+            self.approvals(command, false)?;
+        }
+        Ok(met)
+    }
+
+    /// Makes the plan of a job, without effects.
+    pub async fn plan(&mut self, job: &Job) -> anyhow::Result<Plan> {
+        self.set_git(job);
+        let request = request_for(job, &self.prefix);
+        let request = request.unwrap_or_else(|| CycleRequest::new(Direction::Both));
+        self.engine.plan(&request).await
+    }
+
+    /// Git may move HEAD before this workspace is synced, or during a request.
+    fn set_git(&mut self, job: &Job) {
+        let view = View::new(&self.folder, job.git.clone());
+        self.engine.set_git(Arc::new(view));
+    }
+
     /// Stores the approvals of a command before its cycle, or deletes those that the cycle did not use.
     fn approvals(&mut self, command: &CycleCommand, store: bool) -> anyhow::Result<()> {
-        if command.approve.is_empty() || command.dry_run {
+        let approvals = command.approve.iter();
+        let mut here = approvals
+            .filter(|approval| approval.workspace == self.prefix)
+            .peekable();
+        if here.peek().is_none() {
             return Ok(());
         }
         self.engine.store_mut().write(|tx| {
-            for Approval { side, mark } in &command.approve {
+            here.try_for_each(|approval| {
                 if store {
-                    tx.approve(*side, *mark)?;
+                    tx.approve(approval.side, approval.mark)
                 } else {
-                    tx.take_approval(*side, *mark)?;
+                    tx.take_approval(approval.side, approval.mark)
                 }
-            }
-            Ok(())
+            })
         })?;
         Ok(())
     }
@@ -306,56 +366,19 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     /// report for each version.
     async fn restore(
         &mut self,
-        job: &Job,
+        command: &CycleCommand,
         request: &mut CycleRequest,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        let wishes = match &job.scope {
-            Scope::Command(command) if !command.dry_run => command.restore.as_slice(),
-            Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => &[],
-        };
-        if wishes.is_empty() {
+        if command.restore.is_empty() {
             return Ok(());
         }
-        let restored = self.engine.restore(wishes).await;
+        let restored = self.engine.restore(&command.restore).await;
         report.add_restored(restored.lines, restored.refused);
         if let Some(error) = restored.failed {
             return Err(error);
         }
         request.scope = restored.places;
         Ok(())
-    }
-}
-
-/// The exit code is the same with and without a daemon.
-fn refusal(why: Refused) -> Refusal {
-    Refusal {
-        code: why.kind.exit_code(),
-        message: why.message,
-        help: why.help,
-    }
-}
-
-fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
-    let message = error_text(error);
-    tracing::error!("{message}");
-    report.outcome = Ending::Failed;
-    report.problems.push(Problem {
-        path: prefix.trim_end_matches('/').to_owned(),
-        id: None,
-        message,
-    });
-}
-
-/// Formats an error. Bare errors of the lower modules are fragments; errors with context are sentences already.
-fn error_text(error: &anyhow::Error) -> String {
-    let Some(first) = error.chain().next() else {
-        return format!("{error:#}");
-    };
-    match first.downcast_ref::<DiskError>() {
-        Some(disk) if disk.kind.remedy().is_some() => format!("failed to {}", disk.with_remedy()),
-        Some(_) => format!("failed to {error:#}"),
-        None if first.is::<StateError>() => format!("failed to {error:#}"),
-        None => format!("{error:#}"),
     }
 }

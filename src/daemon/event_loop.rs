@@ -7,7 +7,7 @@
 
 use super::{
     Event,
-    control::{ProgressSink, QueuedCommand, Response},
+    control::{ProgressSink, QueuedCommand, Refusal, Response},
     debounce::{DuePaths, Touch},
     git::{Remembered, Trees},
     job::{CycleOutcome, CycleRunner, Job},
@@ -100,6 +100,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 reload: false,
                 log_once: LogOnce::default(),
                 failure: None,
+                refused_token: None,
                 paused: None,
                 announced: BTreeSet::new(),
             },
@@ -287,13 +288,10 @@ impl<C: CycleRunner> EventLoop<C> {
                     Some(_) => "",
                     None => ", then at growing intervals",
                 };
-                let source = if outage == Outage::TokenRejected {
-                    let token = self.state.status.snapshot().token;
-                    format!(" from {token} (`kbsync doctor` has the remedy)")
-                } else {
-                    String::new()
-                };
-                tracing::warn!("{outage}{source}; next try in {wait}{then}");
+                let failure = outcome.failures.last();
+                let why = failure.filter(|_| outage == Outage::TokenRejected);
+                let why = why.map_or_else(|| outage.to_string(), Refusal::to_string);
+                tracing::warn!("{why}; next try in {wait}{then}");
             }
             Some(OutageChange::Ended(after)) => {
                 self.state.announced.clear();
@@ -314,10 +312,8 @@ impl<C: CycleRunner> EventLoop<C> {
             self.state.publish();
             let mut report = outcome.report;
             let stopped = report.stopped.take();
-            command.respond(match outcome.refused {
-                Some(refusal) => Response::Failed(refusal),
-                None => Response::Report(Box::new(report), stopped),
-            });
+            let failures = outcome.failures;
+            command.respond(Response::Report(Box::new(report), stopped, failures));
         }
     }
 

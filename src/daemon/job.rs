@@ -4,7 +4,7 @@
 use super::{
     control::Refusal,
     debounce::DuePaths,
-    git::{Known, Remembered},
+    git::{Head, Known, Remembered},
     outage::Outage,
 };
 use crate::config::Options;
@@ -86,6 +86,45 @@ pub struct Job {
     pub git: Vec<Known>,
 }
 
+impl Job {
+    /// Makes a job that holds the removals which git may have made.
+    pub fn new(trigger: Trigger, scope: Scope, git: Vec<Known>) -> Self {
+        Self {
+            trigger,
+            scope,
+            in_motion: BTreeSet::new(),
+            git_hold: git.iter().find_map(Known::hold).map(str::to_owned),
+            git,
+        }
+    }
+
+    /// Returns whether the job concerns the workspace with this prefix.
+    pub fn concerns(&self, prefix: &str) -> bool {
+        request_for(self, prefix).is_some()
+    }
+
+    /// Returns the HEADs that moved, each with its prefix, if both sides agree on removals after this job. An agreement
+    /// needs a cycle over the whole mirror that could push every removal.
+    pub fn agreed_heads(&self, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
+        let looked = match &self.scope {
+            Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
+            Scope::Command(command) => {
+                command.direction.pushes() && command.scope.is_empty() && !command.dry_run
+            }
+        };
+        let heads_agree = looked
+            // The report of a partial cycle does not show all held removals.
+            && outcome.open_items.held_deletions == 0
+            && outcome.failures.is_empty()
+            && outcome.report.settled_removals();
+        let heads = self.git.iter().filter(|_| heads_agree).filter_map(|known| {
+            let head = known.state.head.clone()?;
+            (known.agreed.as_ref() != Some(&head)).then(|| (known.prefix.clone(), head))
+        });
+        heads.collect()
+    }
+}
+
 /// A command's instructions for one cycle: the flags of `sync`, `pull`, `push`, `resolve` and `restore`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,6 +161,8 @@ pub struct CycleCommand {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
+    /// The prefix of the workspace's paths.
+    pub workspace: String,
     /// The side that the action changes.
     pub side: Side,
     /// The action's fingerprint.
@@ -166,12 +207,19 @@ impl CycleCommand {
 pub struct CycleOutcome {
     /// The report.
     pub report: Report,
+    /// The workspaces that failed, and the refusal of a command.
+    pub failures: Vec<Refusal>,
     /// The outage that stopped the cycle.
     pub outage: Option<Outage>,
     /// The open items after the cycle.
     pub open_items: OpenItems,
-    /// Why a command was refused; nothing was done then.
-    pub refused: Option<Refusal>,
+}
+
+impl CycleOutcome {
+    /// Returns whether the cycle ran to its end in every workspace.
+    pub fn is_complete(&self) -> bool {
+        self.failures.is_empty() && self.report.is_complete()
+    }
 }
 
 /// Runs cycles, one at a time: the engines in the daemon, a fake in tests.
@@ -207,7 +255,7 @@ pub trait CycleRunner {
 }
 
 /// Returns the request for one workspace; `None`: the job does not concern it.
-pub(super) fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
+pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     let request = match &job.scope {
         Scope::Everything => CycleRequest {
             purpose: Purpose::Poll,
@@ -270,13 +318,16 @@ fn below<'p>(
 }
 
 fn from_command(command: &CycleCommand, prefix: &str) -> Option<CycleRequest> {
-    let scope = if command.scope.is_empty() {
-        Vec::new()
-    } else {
-        scope(command.scope.iter(), prefix)?
-    };
+    let mut paths = Vec::new();
+    if !command.scope.is_empty() {
+        paths = scope(command.scope.iter(), prefix)?;
+        // The workspace's folder itself was named.
+        if paths.iter().any(|path| path == ".") {
+            paths.clear();
+        }
+    }
     Some(CycleRequest {
-        scope,
+        scope: paths,
         dry_run: command.dry_run,
         allow_deletes: command.allow_deletes,
         new_categories: if command.new_categories {

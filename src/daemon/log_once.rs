@@ -152,9 +152,9 @@ mod tests {
         report.actions = held.to_vec();
         let outcome = CycleOutcome {
             report,
+            failures: Vec::new(),
             outage: None,
             open_items: OpenItems::default(),
-            refused: None,
         };
         assert_eq!(open_issues(&outcome), [(Issue::of(&held[0], "held"), 1)]);
     }

@@ -10,6 +10,7 @@ use super::{
     git::{Known, Trees},
     job::{CycleOutcome, Job, OpenItems, Scope, Trigger},
     log_once::LogOnce,
+    outage::Outage,
     schedule::Moment,
     supervisor::Supervisor,
     watch::{Mode, Rescan},
@@ -42,6 +43,8 @@ pub(super) struct LoopState {
     pub(super) log_once: LogOnce,
     /// Why the last cycle failed, if it did.
     pub(super) failure: Option<String>,
+    /// The failure of the last cycle, if the service refused the token.
+    pub(super) refused_token: Option<String>,
     /// The pause that was logged last.
     pub(super) paused: Option<Pause>,
     /// The saved files that were announced in this outage.
@@ -117,6 +120,7 @@ impl LoopState {
                 code: why.code(),
                 message: why.to_string(),
                 help: why.remedy(),
+                ..Refusal::default()
             }));
         }
     }
@@ -135,10 +139,10 @@ impl LoopState {
         let now = self.now();
         let took = now.steady.saturating_duration_since(started);
         self.status.metrics.cycle(job.trigger.word(), took);
-        if !outcome.report.is_complete() {
+        if !outcome.is_complete() {
             self.status.metrics.failure();
         }
-        let polled = job.scope.is_poll() && outcome.report.is_complete();
+        let polled = job.scope.is_poll() && outcome.is_complete();
         let pushed = outcome.report.actions.iter().any(is_push);
         let open = outcome.open_items;
         self.status.update(|status| {
@@ -153,6 +157,9 @@ impl LoopState {
                 status.last_push = Some(now.steady);
             }
         });
+        let failure = outcome.failures.last();
+        let refused = failure.filter(|_| outcome.outage == Some(Outage::TokenRejected));
+        self.refused_token = refused.map(Refusal::to_string);
         // The person sees the failure of a command.
         if !matches!(job.scope, Scope::Command(_)) {
             self.failure = failure_of(outcome);
@@ -200,7 +207,9 @@ impl LoopState {
                 format!("next poll at {}", next.format("%H:%M:%S UTC"))
             }
         };
-        queue.outage = self.failure.clone().or(queue.outage);
+        let refused = self.refused_token.as_ref();
+        let refused = refused.filter(|_| queue.is_token_refused);
+        queue.outage = refused.or(self.failure.as_ref()).cloned().or(queue.outage);
         let cron = match &self.settings.poll {
             Poll::Cron(line) => Some(format!("{line} ({})", self.settings.timezone)),
             Poll::Every(_) => None,
@@ -222,11 +231,11 @@ fn failure_of(outcome: &CycleOutcome) -> Option<String> {
     }
     let report = &outcome.report;
     let stop = report.stopped.as_ref();
-    if report.is_complete() || stop.is_some_and(|stop| stop.cause == StopCause::Git) {
+    if outcome.is_complete() || stop.is_some_and(|stop| stop.cause == StopCause::Git) {
         return None;
     }
-    let problem = report.problems.last().map(|problem| &problem.message);
-    let why = stop.map(|stop| &stop.message).or(problem)?;
+    let failure = outcome.failures.last().map(|failure| &failure.message);
+    let why = stop.map(|stop| &stop.message).or(failure)?;
     Some(format!("the last sync failed: {why}"))
 }
 

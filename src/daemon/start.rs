@@ -159,6 +159,6 @@ pub fn status(shared: &SharedStatus, progress: &ProgressSink) -> DaemonStatus {
             .or_else(|| queue.outage.clone())
             .or_else(|| wait.map(|note| note.why())),
         unhealthy: health::illness(&snapshot, Instant::now()),
-        refused_token: (queue.is_token_refused).then(|| snapshot.token.clone()),
+        is_token_refused: queue.is_token_refused,
     }
 }

@@ -39,6 +39,17 @@ impl Ending {
         }
     }
 
+    /// The ending of a report that a failure with this exit code cut off.
+    pub const fn of_code(code: u8) -> Self {
+        match code {
+            3 => Self::Attention,
+            4 => Self::Partial,
+            // After a signal, the next run continues the work.
+            5 | 130 | 143 => Self::Retry,
+            _ => Self::Failed,
+        }
+    }
+
     /// The word in reports and logs.
     pub const fn word(self) -> &'static str {
         match self {

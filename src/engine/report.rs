@@ -104,6 +104,15 @@ impl Requests {
             delete,
         }
     }
+
+    /// Adds other requests.
+    pub fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.get += other.get;
+        self.post += other.post;
+        self.put += other.put;
+        self.delete += other.delete;
+    }
 }
 
 /// The requests that the budget has left.
@@ -256,11 +265,7 @@ impl Report {
         self.outcome = self.outcome.min(other.outcome);
         self.actions.extend(other.actions);
         self.problems.extend(other.problems);
-        self.requests.total += other.requests.total;
-        self.requests.get += other.requests.get;
-        self.requests.post += other.requests.post;
-        self.requests.put += other.requests.put;
-        self.requests.delete += other.requests.delete;
+        self.requests.add(other.requests);
         self.budget = other.budget.or(self.budget);
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);

@@ -31,8 +31,6 @@ pub struct StatusSnapshot {
     pub cron: Option<String>,
     /// The waiting work; its outage may be the failure of the last cycle.
     pub queue: QueueStatus,
-    /// The source of the token: `the variable KBSYNC_TOKEN`.
-    pub token: String,
     /// The way in which changes are noticed.
     pub watching: String,
     /// Files and articles that the last poll left out, each with a problem.
@@ -99,7 +97,6 @@ impl SharedStatus {
                 last_push: None,
                 cron: None,
                 queue: QueueStatus::default(),
-                token: String::new(),
                 watching: "not yet".to_owned(),
                 left_out: 0,
                 open: OpenItems::default(),

@@ -2,7 +2,7 @@
 
 use super::{Check, Verdict};
 use crate::{
-    cli::{daemon_status::time_of, exit::ExitCode, failure::Failure, via_daemon},
+    cli::{daemon_status::time_of, exit::ExitCode, via_daemon},
     config::Config,
     daemon::control::DaemonStatus,
 };
@@ -24,8 +24,10 @@ pub(super) async fn check(config: &Config, is_away: bool) -> Check {
 
 /// Judges a daemon's status. A daemon that only waits for an unavailable service has no fault of its own.
 pub(super) fn says(found: DaemonStatus, is_away: bool) -> Check {
-    if let Some(source) = &found.refused_token {
-        return Check::failed("daemon", &Failure::daemon_token(source));
+    if found.is_token_refused
+        && let Some(why) = found.waiting_for
+    {
+        return Check::new("daemon", Verdict::Bad, why);
     }
     match (found.unhealthy, found.waiting_for) {
         (Some(why), waits) => {
@@ -64,7 +66,7 @@ mod tests {
                 watching: "events".to_owned(),
                 waiting_for,
                 unhealthy: Some("no successful poll for 5m".to_owned()),
-                refused_token: None,
+                is_token_refused: false,
             };
             let check = says(found, is_away);
             assert_eq!((check.result, check.code), (Verdict::Bad, code));

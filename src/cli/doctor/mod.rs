@@ -148,9 +148,8 @@ async fn health(context: &Context) -> Outcome {
         // A pause is no fault.
         Some(found) => {
             let found = DaemonStatus {
+                // A restart of the container would mend neither the service nor the token.
                 waiting_for: None,
-                // A restart of the container would not mend the token.
-                refused_token: None,
                 ..found
             };
             daemon::says(found, false)

@@ -14,24 +14,19 @@ use super::{
     cycle, diff,
     exit::ExitCode,
     failure::Failure,
-    git_head,
-    interrupt::{Work, until_stopped},
-    report,
-    scope::Part,
-    session::{Session, SessionReport},
-    via_daemon,
+    git_head, report,
+    session::{self, SessionReport},
 };
 use crate::{
     config::{Config, Need},
-    daemon::job::CycleCommand,
+    daemon::{control::Refusal, job::CycleCommand},
     engine::{
         compare::{Comparison, Pair},
-        open, open_actions,
-        report::Report,
+        open,
+        report::{Ending, Report},
         restore::{self, Refused, RestoreRequest, RestoredFile},
-        settings::CycleRequest,
     },
-    mirror::{RealDisk, lock::PRIVATE_FOLDER},
+    mirror::RealDisk,
     reconcile::snapshot::Direction,
 };
 use std::path::PathBuf;
@@ -86,7 +81,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     }
     refused.sort_by(|a, b| a.path.cmp(&b.path));
     if nothing && let Some(all) = Refused::all(refused.clone()) {
-        return Err(failure_of(all));
+        return Err(all.into());
     }
     if args.dry_run {
         let preview = preview(&planned, refused);
@@ -192,37 +187,24 @@ async fn carry_out_all(
     let mut is_first = true;
     let planned = planned.into_iter().filter(|one| !one.found.is_empty());
     for Planned { group, found, .. } in planned {
-        let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
-        let part = Part {
-            scope: found
-                .iter()
-                .map(|file| file.target.place.to_string())
-                .collect(),
-            ..group.part
+        let places = found.iter().map(|file| group.part.path(&file.target.place));
+        let command = CycleCommand {
+            restore: requests(&group.asked).collect(),
+            scope: places.collect(),
+            ..CycleCommand::new(Direction::Both)
         };
-        let request = CycleRequest::new(Direction::Both);
-        let asked = CycleCommand {
-            restore: requests.clone(),
-            ..via_daemon::cycle_command(std::slice::from_ref(&part), &request, Vec::new())
-        };
-        // If the daemon has the mirror, the daemon does the restore.
-        let done = match via_daemon::to_daemon(context, config, asked)
-            .await
-            .transpose()
-        {
-            Some(done) => done,
-            None => Box::pin(here(context, config, part, &requests, group.whole)).await,
-        };
-        match done {
+        let refilled = group.whole.then_some(&group.part.root);
+        let done = Box::pin(session::run(context, config, "restore", command, refilled));
+        match done.await {
             Ok(done) => {
                 all.report.add(done.report);
                 all.failures.extend(done.failures);
-                all.daemon_token = all.daemon_token.or(done.daemon_token);
             }
             Err(failure) if is_first => return Err(failure),
             // The earlier workspaces were restored, and are in the report.
             Err(failure) => {
-                all.report.outcome = all.report.outcome.min(failure.ending());
+                let failure = Refusal::from(failure);
+                all.report.outcome = all.report.outcome.min(Ending::of_code(failure.code));
                 all.failures.push(failure);
             }
         }
@@ -230,67 +212,4 @@ async fn carry_out_all(
     }
     all.report.add_restored(Vec::new(), refused);
     Ok(all)
-}
-
-fn failure_of(refused: Refused) -> Failure {
-    Failure {
-        code: ExitCode::numbered(refused.kind.exit_code()),
-        ..Failure::usage(refused.message, refused.help)
-    }
-}
-
-/// Writes the files and runs the cycle under the command's own lock.
-async fn here(
-    context: &Context,
-    config: &Config,
-    part: Part,
-    requests: &[RestoreRequest],
-    whole: bool,
-) -> Result<SessionReport, Failure> {
-    let refilled = whole.then_some(&part.root);
-    if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
-        // After the lock the folder counts as synced, so the unfinished restore is stored before.
-        let mut store = open::write_state(config, root).map_err(Failure::of)?;
-        open_actions::begin_restore(&mut store, restore::articles_of(requests))
-            .map_err(Failure::of)?;
-    }
-    let mut session = Session::writing(context, config, "restore", refilled)?;
-    let mut engine = session.engine(&part, false)?;
-    let mut report = Report::new(false);
-    report.coverage.is_partial = true;
-    let so_far = session.so_far();
-    let writing = Box::pin(async { Ok(engine.restore(requests).await) });
-    let (restored, _) = until_stopped(Work::Step, None, writing, so_far).await?;
-    session.give_back(engine);
-    let scope = restored.places;
-    let is_empty = scope.is_empty();
-    report.add_restored(restored.lines, restored.refused);
-    let failed = restored.failed.map(|error| match error.downcast() {
-        Ok(reason) => failure_of(reason),
-        Err(error) => Failure::of(error),
-    });
-    let cycle = match failed {
-        None => {
-            let request = CycleRequest::new(Direction::Both);
-            session.cycles(&[Part { scope, ..part }], &request).await
-        }
-        Some(failure) if is_empty => return Err(failure),
-        Some(failure) => Err(failure),
-    };
-    let failures = match cycle {
-        Ok(cycle) => {
-            report.add(cycle.report);
-            cycle.failures
-        }
-        // The files are written, and are in the report.
-        Err(failure) => {
-            report.outcome = failure.ending();
-            vec![failure]
-        }
-    };
-    Ok(SessionReport {
-        report,
-        failures,
-        daemon_token: None,
-    })
 }

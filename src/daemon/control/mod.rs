@@ -16,14 +16,17 @@ use crate::{
     service::client::WaitNote,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
 /// The version of the protocol. A request in another version is refused.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The purpose in the lock of a daemon: a holder with this purpose accepts commands.
 pub const LOCK_LABEL: &str = "run";
@@ -53,8 +56,8 @@ pub enum Command {
 pub enum Response {
     /// The progress of the cycle.
     Progress(Step),
-    /// The report of the cycle, and why it ended early.
-    Report(Box<Report>, Option<Stop>),
+    /// The report of the cycle, why it ended early, and what failed.
+    Report(Box<Report>, Option<Stop>, Vec<Refusal>),
     /// The status of the daemon.
     Status(Box<DaemonStatus>),
     /// The command was not carried out.
@@ -97,15 +100,28 @@ impl From<engine::Progress> for Step {
     }
 }
 
-/// The reason why a command was not carried out.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// The reason why a command, or its cycle in one workspace, was not carried out.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Refusal {
     /// The exit code.
     pub code: u8,
     /// The problem.
     pub message: String,
-    /// The remedy.
+    /// The remedy; empty: the message has it.
     pub help: String,
+    /// The folder below the mirror of the workspace that failed.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.help.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; {}", self.help)
+    }
 }
 
 /// The status of the daemon, for `kbsync status`.
@@ -131,8 +147,8 @@ pub struct DaemonStatus {
     pub waiting_for: Option<String>,
     /// Why the daemon is unhealthy.
     pub unhealthy: Option<String>,
-    /// Where the token comes from, if the service refuses the token.
-    pub refused_token: Option<String>,
+    /// Whether nothing is synced because the service refuses the token.
+    pub is_token_refused: bool,
 }
 
 /// A command in the queue, with the channels to its client.

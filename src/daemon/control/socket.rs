@@ -221,6 +221,7 @@ fn too_many() -> Refusal {
         code: 5,
         message: "too many commands are waiting for the daemon".to_owned(),
         help: "run the command again later".to_owned(),
+        ..Refusal::default()
     }
 }
 
@@ -230,6 +231,7 @@ pub(crate) fn stopped() -> Refusal {
         code: 5,
         message: "the daemon stopped before it ran this command".to_owned(),
         help: "run the command again".to_owned(),
+        ..Refusal::default()
     }
 }
 
@@ -252,6 +254,7 @@ fn parse(line: &[u8]) -> Result<Command, Refusal> {
         help: "use the same version of kbsync for the daemon and the command; restart the daemon \
                after an update"
             .to_owned(),
+        ..Refusal::default()
     };
     let versioned: Versioned = serde_json::from_slice(line)
         .map_err(|error| refuse(format!("the daemon cannot read the request: {error}")))?;
@@ -282,9 +285,9 @@ mod tests {
             ("", "cannot read"),
             ("{}", "cannot read"),
             (r#"{"version":1,"command":{"paint":{}}}"#, "version 1"),
-            (r#"{"version":4,"command":{"paint":{}}}"#, "does not know"),
+            (r#"{"version":5,"command":{"paint":{}}}"#, "does not know"),
             (
-                r#"{"version":4,"command":{"cycle":{"direction":"up"}}}"#,
+                r#"{"version":5,"command":{"cycle":{"direction":"up"}}}"#,
                 "does not know",
             ),
         ] {
@@ -292,11 +295,11 @@ mod tests {
             assert!(refusal.message.contains(expected), "{line}: {refusal:?}");
             assert_eq!(refusal.code, 2);
         }
-        let sync = r#"{"version":4,"command":{"cycle":{"direction":"both"}}}"#;
+        let sync = r#"{"version":5,"command":{"cycle":{"direction":"both"}}}"#;
         assert!(
             matches!(parse(sync.as_bytes()), Ok(Command::Cycle(command)) if command.is_whole())
         );
-        let status = r#"{"version":4,"command":"status"}"#;
+        let status = r#"{"version":5,"command":"status"}"#;
         assert_eq!(parse(status.as_bytes()), Ok(Command::Status));
     }
 }

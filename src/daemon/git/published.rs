@@ -8,10 +8,7 @@
 
 use super::{Git, GitState, Head};
 use crate::{config::PublishedBranch, model::path::quoted, state::Store};
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::PathBuf};
 
 /// The reasons why a folder is not synced.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -245,12 +242,6 @@ impl Trees {
             }
         }
         found
-    }
-
-    /// The folder of the workspace with this prefix.
-    pub fn folder(&self, prefix: &str) -> Option<&Path> {
-        let (_, folder) = self.0.iter().find(|(found, _)| found == prefix)?;
-        Some(folder)
     }
 }
 

@@ -25,7 +25,7 @@ impl WorkQueue {
         started: Instant,
         now: Moment,
     ) -> Option<OutageChange> {
-        let is_complete = outcome.report.is_complete();
+        let is_complete = outcome.is_complete();
         if job.scope.is_poll() {
             let cost = u32::try_from(outcome.report.requests.get).unwrap_or(u32::MAX);
             if is_complete {
@@ -102,25 +102,17 @@ impl WorkQueue {
 
     /// Returns the HEADs to store after a cycle: those that moved, in a mirror without waiting or held removals.
     pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
-        let looked = match &job.scope {
-            Scope::Everything | Scope::Mirror => true,
-            // A doubt or a queued full cycle may still find removals.
-            Scope::Paths(_) => self.doubtful_since.is_none() && self.full_cycle.is_none(),
-            Scope::Command(command) => command.is_whole(),
-        };
+        // A doubt or a queued full cycle may still find removals.
+        let is_partial = matches!(job.scope, Scope::Paths(_));
+        let may_find_more =
+            is_partial && (self.doubtful_since.is_some() || self.full_cycle.is_some());
         // A path that became due while the cycle ran was not part of the cycle.
-        let heads_agree = looked
-            && self.debounce.is_empty()
-            && self.due.is_empty()
-            && self.deferred.is_empty()
-            // The report of a partial cycle does not show all held removals.
-            && outcome.open_items.held_deletions == 0
-            && outcome.report.settled_removals();
-        let heads = job.git.iter().filter(|_| heads_agree).filter_map(|known| {
-            let head = known.state.head.clone()?;
-            (known.agreed.as_ref() != Some(&head)).then(|| (known.prefix.clone(), head))
-        });
-        heads.collect()
+        let is_waiting =
+            !(self.debounce.is_empty() && self.due.is_empty() && self.deferred.is_empty());
+        if may_find_more || is_waiting {
+            return BTreeMap::new();
+        }
+        job.agreed_heads(outcome)
     }
 }
 

@@ -3,7 +3,6 @@
 use super::{NextJob, WorkQueue, summary::may_matter};
 use crate::daemon::{
     debounce::DuePaths,
-    git::Known,
     job::{Job, Scope, Trigger},
     schedule::Moment,
     watch::Cause,
@@ -158,13 +157,9 @@ impl WorkQueue {
     }
 
     fn job(&self, trigger: Trigger, scope: Scope, in_motion: BTreeSet<String>) -> Job {
-        let held = self.git.iter().find_map(Known::hold);
         Job {
-            trigger,
-            scope,
             in_motion,
-            git_hold: held.map(str::to_owned),
-            git: self.git.clone(),
+            ..Job::new(trigger, scope, self.git.clone())
         }
     }
 }

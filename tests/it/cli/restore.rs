@@ -175,10 +175,11 @@ fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let asking = control::request(&private, Command::Cycle(wish), |_| ());
     let word = runtime.block_on(asking).expect("an answer");
-    let Response::Failed(refusal) = word else {
+    let Response::Report(_, None, failures) = word else {
         panic!("{word:?}");
     };
-    assert_eq!(refusal.code, 2);
+    let refusal = &failures[0];
+    assert_eq!((refusal.code, failures.len()), (2, 1));
     assert!(
         refusal.message.contains("no version @99") && refusal.help.contains("kbsync log"),
         "{refusal:?}"

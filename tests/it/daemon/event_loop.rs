@@ -235,7 +235,7 @@ impl CycleRunner for Fake {
             outage: outage
                 .filter(|outage| !(polls && outage.is_of_budget()))
                 .filter(|outage| *outage != Outage::UnusableAnswer),
-            refused: None,
+            failures: Vec::new(),
             open_items: OpenItems {
                 held_deletions: self.script.lock().expect("script").held_deletions,
                 ..OpenItems::default()
@@ -909,7 +909,7 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
                 heard.push(step);
             }
             assert!(matches!(&heard[..], [Step::Phase { name, .. }] if name == "pushing"));
-            let Response::Report(report, stopped) = outcome.await.expect("an answer") else {
+            let Response::Report(report, stopped, _) = outcome.await.expect("an answer") else {
                 panic!("no report");
             };
             assert_eq!(report.outcome, Ending::Retry);

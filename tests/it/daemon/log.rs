@@ -51,7 +51,7 @@ fn f131_the_most_talkative_log_has_no_token() {
         // A token that the service rejects.
         sandbox.revoke_token(TOKEN);
         daemon.signal(Signal::USR1);
-        let refused = "the service does not accept the token";
+        let refused = "the service refused the daemon's token";
         until("it is told", || daemon.log().contains(refused));
         sandbox.add_token(TOKEN, Rights::everywhere(Access::Write));
         kb.run(&["-vvv", "sync"]).exits(0);

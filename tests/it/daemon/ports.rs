@@ -182,7 +182,8 @@ async fn a_status_is_answered_however_many_commands_wait() {
 fn status() -> DaemonStatus {
     serde_json::from_value(serde_json::json!({
         "pid": 1, "since": "", "next_poll": null, "last_poll": null, "interval": 60, "planned": null, "cron": null,
-        "watching": WORKSPACE, "waiting_for": null, "unhealthy": null
+        "watching": WORKSPACE, "waiting_for": null, "unhealthy": null,
+        "is_token_refused": false
     }))
     .expect("a status")
 }

@@ -229,7 +229,7 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     let kb = mirror(&service);
     service.sandbox.revoke_token(TOKEN);
     let daemon = Daemon::spawn(&kb, &[]);
-    let refused = "the service does not accept the token";
+    let refused = "the service refused the daemon's token";
     until("it is told", || daemon.log().contains(refused));
     // A client that waits for a sync learns what stopped the sync.
     kb.run(&["sync"]).exits(1).complains(

@@ -24,7 +24,7 @@ fn refused(kb: &Kb, file: &std::path::Path) -> Daemon {
     let variables = [("KBSYNC_TOKEN", ""), ("KBSYNC_TOKEN_FILE", file)];
     let daemon = Daemon::spawn_with(kb, &[], &variables);
     until("the token is refused", || {
-        daemon.log().contains("does not accept the token")
+        daemon.log().contains("refused the daemon's token")
     });
     daemon
 }
@@ -107,7 +107,7 @@ fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
     // The commands have a valid token.
     let daemon = Daemon::spawn_with(&kb, &[], &[("KBSYNC_TOKEN", "CANARY-other")]);
     until("the token is refused", || {
-        daemon.log().contains("does not accept the token")
+        daemon.log().contains("refused the daemon's token")
     });
     let refused = "the service refused the daemon's token, which is from the variable KBSYNC_TOKEN";
     let ran = kb.run(&["sync"]).exits(1);
