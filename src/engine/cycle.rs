@@ -108,6 +108,7 @@ async fn run_cycle<S: Service, D: Disk>(
         request.in_motion.paths.extend(recovered.open);
     }
     let (plan, mut observed) = decide(engine).await?;
+    let is_first = observed.base.articles.is_empty();
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;
@@ -144,7 +145,9 @@ async fn run_cycle<S: Service, D: Disk>(
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
-    keep_unmet(&mut engine.store, &observed.base, &observed)?;
+    if is_first {
+        keep_unmet(&mut engine.store, &observed.base, &observed)?;
+    }
     note_rollbacks(&mut engine.store, &observed, report)?;
     // Dropped now: until the next cycle they would keep memory pages alive.
     engine.gathered = Gathered::default();
@@ -221,7 +224,7 @@ fn plan_for<S: Service, D: Disk>(
         .read_first
         .extend(facts.rollbacks.remote.iter().copied());
     reconcile::guard::hold(&mut plan, &facts);
-    // An approved action is no mistake, and starts no series of mistakes.
+    // An approved action is no mistake: it does not count towards the next ones.
     if facts.approved.is_empty() {
         observed.older.clone_from(&facts.rollbacks.local);
     }

@@ -18,6 +18,7 @@
 use super::displaced::{came_from, came_out, displace, displace_again};
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
+use crate::engine::history::entry::met;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
@@ -154,8 +155,15 @@ impl<D: Disk> Journal<'_, D> {
         let done = file.filter(|_| is_done);
         let displaced = done.and_then(|file| came_out(self.disk, change.slot, file, now));
         self.store.write(|tx| {
-            if is_done {
-                change.rows.iter().try_for_each(|row| tx.apply(row))?;
+            for row in &change.rows {
+                if is_done {
+                    tx.apply(row)?;
+                } else if let RowChange::Article(row) = row
+                    && tx.article(row.id)?.is_none()
+                {
+                    // In a first sync, nothing else remembers the version.
+                    tx.record(&met(row.id, &row.place, &row.remote))?;
+                }
             }
             displaced.iter().try_for_each(|row| tx.put_displaced(row))?;
             tx.end_change(change.slot)

@@ -139,8 +139,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
-    // In a first sync into an empty folder, most versions are recorded with their files; the end of the cycle records the
-    // others.
+    // A first sync into an empty folder records each version with its file, and the others at its end.
     if base.articles.is_empty() && observed.local.files.is_empty() {
         return Ok(());
     }
