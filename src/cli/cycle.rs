@@ -118,7 +118,7 @@ pub(super) async fn work(
     // An unreadable state fails the cycle, which reports the reason.
     let is_first = never_synced(config, parts).unwrap_or(false);
     let command = CycleCommand {
-        scope: scope::paths(parts),
+        scope: scope::paths(config, parts),
         ..command
     };
     let session_report = session::run(context, config, doing, command, None).await?;

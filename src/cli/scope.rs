@@ -95,10 +95,10 @@ pub(super) fn prefix(config: &Config, root: &Root) -> String {
     }
 }
 
-/// Returns the paths of some parts below the mirror; empty: everything.
-pub(super) fn paths(parts: &[Part]) -> Vec<String> {
+/// Returns the paths of some parts below the mirror; empty: everything, if the parts are all workspaces of the mirror.
+pub(super) fn paths(config: &Config, parts: &[Part]) -> Vec<String> {
     let whole = |part: &Part| part.scope.is_empty();
-    if parts.iter().all(whole) && (parts.len() != 1 || parts[0].prefix.is_empty()) {
+    if parts.iter().all(whole) && parts.len() == config.roots().len() {
         return Vec::new();
     }
     parts

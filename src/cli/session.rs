@@ -18,7 +18,7 @@ use crate::daemon::git::{self, Remembered};
 use crate::daemon::job::{CycleCommand, CycleOutcome, Job, Scope, Trigger};
 use crate::engine::report::{Ending, Report};
 use crate::engine::restore::articles_of;
-use crate::engine::{open, open_actions};
+use crate::engine::{StopCause, open, open_actions};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::PRIVATE_FOLDER;
 use crate::service::client::Client;
@@ -49,6 +49,8 @@ pub(super) async fn run(
             .map_err(Failure::of)?;
     }
     let session = Session::reading(context, config)?;
+    // Wrong settings are told before anything is locked or created.
+    session.client()?;
     let _locks = locks::take(config, doing, refilled)?;
     session.cycle(command).await
 }
@@ -126,8 +128,9 @@ impl<'c> Session<'c> {
             outcome.failures.push(failure);
         }
         drop(workspaces);
-        if !is_dry {
-            self.remember(&job, &outcome)?;
+        if !is_dry && let Err(failure) = self.remember(&job, &outcome) {
+            // What was done is reported all the same.
+            outcome.failures.push(failure.into());
         }
         let CycleOutcome {
             report,
@@ -135,9 +138,9 @@ impl<'c> Session<'c> {
             ..
         } = outcome;
         // A signal that came too late to stop the work is no failure.
-        let stopped = stop_failure(&report, &advise);
-        let signal = interrupted.filter(|_| stopped.is_some()).map(Refusal::from);
-        failures.extend(signal.or(stopped));
+        let signal = interrupted.filter(|_| report.stopped.is_some());
+        let signal = signal.map(Refusal::from);
+        failures.extend(signal.or_else(|| stop_failure(&report, &advise)));
         Ok(SessionReport { report, failures })
     }
 
@@ -231,6 +234,12 @@ impl<'c> Session<'c> {
 }
 
 impl SessionReport {
+    /// Returns whether a signal, the service or the mirror ended the work early.
+    pub(super) fn is_cut_off(&self) -> bool {
+        let stop = self.report.stopped.as_ref();
+        stop.is_some_and(|stop| stop.cause != StopCause::Git)
+    }
+
     /// Returns the exit code. A signal counts first. Wrong usage counts as a failure if something was done.
     pub(super) fn code(&self, exit_code: bool) -> ExitCode {
         let codes = self.failures.iter();

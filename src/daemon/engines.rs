@@ -11,14 +11,16 @@ use super::job::{
 use super::outage::Outage;
 use crate::config::Options;
 use crate::engine::report::{BudgetLeft, Ending, Report};
-use crate::engine::restore::Refused;
 use crate::engine::settings::CycleRequest;
 use crate::engine::{self, Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::lock::Lock;
+use crate::model::{Digest, Side};
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
+use crate::state::Outcome;
+use crate::state::store::Writing;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -235,14 +237,21 @@ pub async fn run_job<S: Service, D: Disk>(
         if waits_out_grace(&job.scope) {
             request.in_motion.listed_at = Some(began);
         }
-        match workspace.cycle(job, request, &mut report).await {
+        let begun = workspace.begin(job, &mut request, &mut report).await;
+        let has_begun = begun.is_ok();
+        let ended = match begun {
+            Ok(()) => workspace.cycle(job, &request, &mut report).await,
+            Err(error) => Err(error),
+        };
+        match ended {
             Ok(None) => {}
             Ok(met) => {
                 outage = met;
                 break;
             }
             Err(error) => {
-                if !error.is::<Refused>() {
+                // What fails before the cycle concerns the command's files alone.
+                if has_begun {
                     outage = Some(Outage::MirrorUnusable);
                 }
                 let failure = advise(error);
@@ -267,6 +276,14 @@ pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
     let stop = report.stopped.as_ref();
     let stop = stop.filter(|stop| stop.cause != StopCause::Git)?;
     Some(advise(stop.clone().into()))
+}
+
+/// Returns the command of a job that may change something.
+fn command_of(job: &Job) -> Option<&CycleCommand> {
+    match &job.scope {
+        Scope::Command(command) if !command.dry_run => Some(command),
+        Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => None,
+    }
 }
 
 fn open_items<S, D>(workspaces: &[WorkspaceEngine<S, D>]) -> OpenItems
@@ -300,29 +317,36 @@ where
 }
 
 impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
+    /// Stores the approvals of a job's command, and restores its versions, before the cycle.
+    async fn begin(
+        &mut self,
+        job: &Job,
+        request: &mut CycleRequest,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        self.set_git(job);
+        if let Some(command) = command_of(job) {
+            self.each_approval(command, |tx, side, mark| tx.approve(side, mark))?;
+            self.restore(command, request, report).await?;
+        }
+        Ok(())
+    }
+
     /// Runs the cycle of a job, and adds its report. Returns the outage that the cycle met.
     async fn cycle(
         &mut self,
         job: &Job,
-        mut request: CycleRequest,
+        request: &CycleRequest,
         report: &mut Report,
     ) -> anyhow::Result<Option<Outage>> {
-        self.set_git(job);
-        let command = match &job.scope {
-            Scope::Command(command) if !command.dry_run => Some(command),
-            Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => None,
-        };
-        if let Some(command) = command {
-            self.approvals(command, true)?;
-            self.restore(command, &mut request, report).await?;
-        }
-        let found = self.engine.settle(&request).await?;
+        let found = self.engine.settle(request).await?;
         let met = found.service_failure();
         let met = met.and_then(|(kind, _)| Outage::of(kind));
         let is_cut_off = found.stopped.is_some();
         report.add(found);
-        if let Some(command) = command.filter(|_| !is_cut_off) {
-            self.approvals(command, false)?;
+        if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
+            // Those that the cycle did not use must not release a later action.
+            self.each_approval(command, |tx, side, mark| tx.take_approval(side, mark))?;
         }
         Ok(met)
     }
@@ -341,24 +365,22 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         self.engine.set_git(Arc::new(view));
     }
 
-    /// Stores the approvals of a command before its cycle, or deletes those that the cycle did not use.
-    fn approvals(&mut self, command: &CycleCommand, store: bool) -> anyhow::Result<()> {
+    /// Stores or deletes a command's approvals for this workspace.
+    fn each_approval(
+        &mut self,
+        command: &CycleCommand,
+        change: impl Fn(&mut Writing<'_>, Side, Digest) -> Outcome<()>,
+    ) -> anyhow::Result<()> {
         let approvals = command.approve.iter();
         let mut here = approvals
             .filter(|approval| approval.workspace == self.prefix)
             .peekable();
-        if here.peek().is_none() {
-            return Ok(());
+        if here.peek().is_some() {
+            let store = self.engine.store_mut();
+            store.write(|tx| {
+                here.try_for_each(|approval| change(tx, approval.side, approval.mark))
+            })?;
         }
-        self.engine.store_mut().write(|tx| {
-            here.try_for_each(|approval| {
-                if store {
-                    tx.approve(approval.side, approval.mark)
-                } else {
-                    tx.take_approval(approval.side, approval.mark)
-                }
-            })
-        })?;
         Ok(())
     }
 

@@ -187,6 +187,9 @@ async fn carry_out_all(
     let mut is_first = true;
     let planned = planned.into_iter().filter(|one| !one.found.is_empty());
     for Planned { group, found, .. } in planned {
+        if all.is_cut_off() {
+            break;
+        }
         let places = found.iter().map(|file| group.part.path(&file.target.place));
         let command = CycleCommand {
             restore: requests(&group.asked).collect(),

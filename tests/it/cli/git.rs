@@ -322,6 +322,30 @@ fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
 }
 
 #[test]
+fn removals_in_the_only_workspace_of_a_list_are_not_held() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for slug in ["one", "two", "three"] {
+        service.article(start, slug, "<p>Words.</p>");
+    }
+    let kb = service.mirror();
+    let settings = kb.read("kbsync.yaml").replace(
+        &format!("workspace: {}", service.workspace),
+        &format!("workspaces: [{{id: {}, folder: en}}]", service.workspace),
+    );
+    kb.write("kbsync.yaml", &settings);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    publish(&kb, "any");
+    kb.run(&["sync"]).exits(0);
+    for (file, message) in [("one", "first"), ("two", "second")] {
+        commit(&kb, message);
+        kb.run(&["sync"]).exits(0);
+        kb.remove(&format!("en/start/{file}.html"));
+        kb.run(&["sync"]).exits(0);
+    }
+}
+
+#[test]
 fn a_pipe_in_place_of_a_file_of_git_is_not_waited_for() {
     let service = Service::empty();
     let kb = service.mirror();

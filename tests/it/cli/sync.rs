@@ -338,6 +338,33 @@ fn a_clash_in_a_category_names_the_command_that_settles_it() {
 }
 
 #[test]
+fn workspaces_that_are_not_named_are_left_alone() {
+    let service = Service::empty();
+    let mut listed = Vec::new();
+    let mut articles = Vec::new();
+    for name in ["en", "de", "fr"] {
+        let workspace = service.sandbox.add_workspace(name);
+        let start = service.sandbox.add_category(workspace, "Start", "start");
+        articles.push(service.article(start, "one", "<p>One.</p>"));
+        listed.push(format!("{{id: {workspace}, folder: {name}}}"));
+    }
+    let mut kb = Kb::with_settings(&format!(
+        "service: {}\nworkspaces: [{}]\n",
+        service.url,
+        listed.join(", ")
+    ));
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
+    kb.run(&["sync"]).exits(0);
+    for name in ["en", "de", "fr"] {
+        kb.edit(&format!("{name}/start/one.html"), "One.", "Mine.");
+    }
+    kb.run(&["sync", "en", "de"]).exits(0);
+    let texts: Vec<String> = articles.iter().map(|id| service.text(*id)).collect();
+    assert_eq!(texts, ["<p>Mine.</p>", "<p>Mine.</p>", "<p>One.</p>"]);
+}
+
+#[test]
 fn several_workspaces_are_synced_in_turn_into_one_report() {
     let service = Service::empty();
     let start = service.category("start");
