@@ -108,7 +108,7 @@ async fn run_cycle<S: Service, D: Disk>(
         request.in_motion.paths.extend(recovered.open);
     }
     let (plan, mut observed) = decide(engine).await?;
-    let is_first = observed.base.articles.is_empty();
+    let is_first = observed.extent == Extent::All && observed.base.articles.is_empty();
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;

@@ -86,7 +86,15 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     let against = against_deleting(facts, side, left, waiting, released);
     let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
     match against {
-        Some((rule, reason)) => concerned.for_each(|action| action.hold(rule, reason.clone())),
+        Some((rule, reason)) => concerned.for_each(|action| {
+            let mass = HoldRule::MassDeletion;
+            if rule == HoldRule::Doubt && facts.is_still_held(mass, action) {
+                // The doubt passes; what waits for a person still does.
+                action.hold(mass, STILL_HELD);
+            } else {
+                action.hold(rule, reason.clone());
+            }
+        }),
         None if released => {}
         None => {
             let rule = HoldRule::MassDeletion;

@@ -5,8 +5,8 @@
 //! entry is passed on as unknown, and the other entries are kept (failures rows 39 and 128).
 
 use super::{
-    Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, Service as _,
-    ServiceError, Validator,
+    Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, ServiceError,
+    Validator,
     answer::{self, Verdict},
     client::{Call, Client, Failure},
     entry_reader::EntryReader,
@@ -117,7 +117,13 @@ impl Client {
         if left == 0 {
             return Ok(());
         }
-        self.wait_for_room(left, call.purpose).await
+        let budget = &self.options.budget;
+        while let Err(refusal) = budget.check_day(left, call.purpose).await {
+            self.make_room(call, refusal)
+                .await
+                .map_err(|failure| failure.error)?;
+        }
+        Ok(())
     }
 
     /// Ends an endless listing long before the day is spent.

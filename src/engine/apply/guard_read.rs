@@ -8,6 +8,7 @@
 use super::category::is_category_seen;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
+use crate::engine::history::entry::met;
 use crate::engine::listing::{Listing, Memory, list, take_seen};
 use crate::engine::observation::version_of;
 use crate::engine::settings::Settings;
@@ -49,7 +50,8 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         if let Some(result) = list_again(engine, state).await? {
             return Ok(Some(result));
         }
-        if state.reseen.contains_key(&id) {
+        // A slow listing may be too old already.
+        if is_seen(&engine.settings, id, state) {
             return Ok(changed(id, seen, state));
         }
     }
@@ -69,6 +71,11 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     if article.text.is_some() {
         take_seen(article, seen.visibility, state.row(id), &mut engine.store)?;
         engine.store.store_gathered()?;
+        let file = state.observed.paired.files.get(&id);
+        if let Some(file) = file.filter(|_| state.row(id).is_none()) {
+            let met = met(id, &file.place, &version);
+            engine.store.write(|tx| tx.record(&met).map(drop))?;
+        }
     }
     if is_old_copy(state, id, &version, &revision) {
         return Ok(Some(outdated_copy()));

@@ -20,8 +20,8 @@ use crate::service::Service;
 use crate::state::Deed;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-const STRAY: &str = "the file of an article has a name that is not synced, or was moved just now; rename it, or remove \
-                     it to delete the article";
+const STRAY: &str = "the file of an article has a name that is not synced, or was moved just now; if it \
+                     stays so, rename it, or remove it to delete the article";
 
 const REPLACED: &str = "another file took its place while the mirror was looked at";
 

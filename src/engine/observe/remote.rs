@@ -17,7 +17,7 @@ use crate::model::path::{EXTENSION, stem_for};
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Bodies, Remote, RemoteSnapshot, Seen};
+use crate::reconcile::snapshot::{Base, Bodies, Remote, RemoteSnapshot};
 use crate::service::{ErrorKind, ListEnd, ListRequest, Listed, RemoteArticle, Service};
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,23 +146,29 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     keep_unmet(&mut engine.store, base, observed)
 }
 
-/// Stores the versions of articles without a row in the history, before anything is decided and after everything is
-/// done: nothing else remembers them. Articles at ignored places are out of scope in both directions.
+/// Stores the versions of articles without a row in the history: nothing else remembers them. Articles without a file
+/// whose likely place is ignored are out of scope in both directions.
 pub(in crate::engine) fn keep_unmet(
     store: &mut Store,
     base: &Base,
     observed: &Observation,
 ) -> anyhow::Result<()> {
     let articles = observed.remote.articles.iter();
-    let unmet = articles.filter(|(id, _)| !base.articles.contains_key(id));
+    let unmet = articles.filter_map(|(id, entry)| match entry {
+        Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, &seen.version)),
+        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+    });
+    let unmet: BTreeMap<ArticleId, &Version> = unmet.collect();
+    let files = observed.local.files.iter();
+    let named = files.filter_map(|file| Some((file.id?, file.place.clone())));
+    let named: BTreeMap<ArticleId, Place> =
+        named.filter(|(id, _)| unmet.contains_key(id)).collect();
     let mut versions = Vec::new();
-    for (id, entry) in unmet {
-        let Remote::Present(Seen { version, .. }) = entry else {
-            continue;
-        };
-        let place = likely_place(*id, version, base, &observed.remote);
-        if !observed.mirror.layout.ignores(&place) {
-            versions.push(met(*id, &place, version));
+    for (id, version) in unmet {
+        let likely = || likely_place(id, version, base, &observed.remote);
+        let place = named.get(&id).cloned().unwrap_or_else(likely);
+        if named.contains_key(&id) || !observed.mirror.layout.ignores(&place) {
+            versions.push(met(id, &place, version));
         }
     }
     if !versions.is_empty() {

@@ -295,6 +295,15 @@ fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
 }
 
 #[test]
+fn f043_a_cycle_in_doubt_does_not_end_the_wait_for_a_person() {
+    let mut world = many(1, "-", "");
+    world.facts.doubt = Some("the listing failed".to_owned());
+    world.facts.still_held = [(HoldRule::MassDeletion, Side::Remote, article("a00"))].into();
+    let held = rules(&world);
+    assert!(held.contains(&Some(HoldRule::MassDeletion)), "{held:?}");
+}
+
+#[test]
 fn f084_removals_that_came_with_git_wait() {
     let gits = |count: usize| {
         let names = names(count).into_iter();
