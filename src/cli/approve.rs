@@ -62,7 +62,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
     git_head::may_write(&config).await?;
-    // Another process that has the mirror is named before the question.
+    // If another process has the mirror, the command fails before the question.
     if via_daemon::status(&config).await.is_none() {
         drop(locks::take(&config, "approve", None)?);
     }
@@ -104,7 +104,7 @@ async fn look(
     config: &Config,
     requests: &mut Requests,
 ) -> Result<Vec<HeldItems>, Failure> {
-    let session = Session::reading(context, config)?;
+    let session = Session::open(context, config)?;
     let job = session.job(CycleCommand::new(Direction::Both));
     let mut held = Vec::new();
     for part in scope::all(config) {

@@ -89,7 +89,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let parts = scope::parts(context, &config, &args.paths)?;
     let mut all = Comparison::default();
     let session = if args.remote {
-        Some(Session::reading(context, &config)?)
+        Some(Session::open(context, &config)?)
     } else {
         None
     };

@@ -30,8 +30,8 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(super) enum Work {
     /// The work changes nothing.
     Look,
-    /// The last step: afterwards there is nothing to interrupt.
-    Last,
+    /// The work changes something; the next run continues it.
+    Change,
     /// The daemon does the work, and does not notice Ctrl-C.
     ByDaemon,
 }
@@ -167,7 +167,7 @@ fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
         Work::ByDaemon => {
             "the daemon continues with the command: `kbsync log` and `kbsync status` show what it did"
         }
-        Work::Last => "what was done is kept; the next `kbsync sync` continues",
+        Work::Change => "what was done is kept; the next `kbsync sync` continues",
     };
     Failure::new(code, format!("stopped{so_far}"), help)
 }
@@ -190,7 +190,7 @@ mod tests {
                 }
                 Ok(110)
             };
-            let ended = unless_told(Work::Last, Some(stop), work, String::new, told).await;
+            let ended = unless_told(Work::Change, Some(stop), work, String::new, told).await;
             match ended {
                 Ok((done, Some(failure))) => {
                     assert_eq!(expected, Some(done));
@@ -213,7 +213,7 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(())
         };
-        let done = unless_told(Work::Last, None, work, String::new, told).await;
+        let done = unless_told(Work::Change, None, work, String::new, told).await;
         done.expect("it is done");
     }
 
@@ -244,7 +244,7 @@ mod tests {
                 .unwrap_or_default()
         };
         assert!(!help(Work::Look).contains("kept"));
-        assert!(help(Work::Last).contains("what was done is kept"));
+        assert!(help(Work::Change).contains("what was done is kept"));
         assert!(help(Work::ByDaemon).contains("continues with"));
     }
 }

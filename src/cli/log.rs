@@ -161,7 +161,7 @@ fn events(
     pager::table(context, &columns, rows)?;
     if is_cut {
         context.out.note(format!(
-            "these are the newest {limit}; `--limit N` lists more"
+            "only the newest {limit} are listed; `--limit N` lists more"
         ));
     }
     Ok(())

@@ -95,7 +95,7 @@ pub(super) fn prefix(config: &Config, root: &Root) -> String {
     }
 }
 
-/// Returns the paths of some parts below the mirror; empty: everything, if the parts are all workspaces of the mirror.
+/// Returns the paths of these parts, relative to the mirror. The list is empty if the parts are the whole mirror.
 pub(super) fn paths(config: &Config, parts: &[Part]) -> Vec<String> {
     let whole = |part: &Part| part.scope.is_empty();
     if parts.iter().all(whole) && parts.len() == config.roots().len() {

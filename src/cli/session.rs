@@ -36,7 +36,7 @@ pub(super) async fn run(
     refilled: Option<&Root>,
 ) -> Result<SessionReport, Failure> {
     if command.dry_run {
-        return Session::reading(context, config)?.cycle(command).await;
+        return Session::open(context, config)?.cycle(command).await;
     }
     let done = via_daemon::to_daemon(context, config, command.clone()).await?;
     if let Some(session_report) = done {
@@ -48,8 +48,8 @@ pub(super) async fn run(
         open_actions::begin_restore(&mut store, articles_of(&command.restore))
             .map_err(Failure::of)?;
     }
-    let session = Session::reading(context, config)?;
-    // Wrong settings are told before anything is locked or created.
+    let session = Session::open(context, config)?;
+    // Wrong settings are reported before the lock is taken.
     session.client()?;
     let _locks = locks::take(config, doing, refilled)?;
     session.cycle(command).await
@@ -74,8 +74,8 @@ pub(super) struct SessionReport {
 }
 
 impl<'c> Session<'c> {
-    /// Opens a session without a lock, for a command that only reads, or that has the locks.
-    pub(super) fn reading(context: &'c Context, config: &'c Config) -> Result<Self, Failure> {
+    /// Opens a session. It takes no lock: a command that writes takes the locks itself.
+    pub(super) fn open(context: &'c Context, config: &'c Config) -> Result<Self, Failure> {
         consent::settle(context, config)?;
         let token = connect::read_token(context, account(config))?;
         warn_of_limits(config);
@@ -101,7 +101,7 @@ impl<'c> Session<'c> {
         let (kind, is_dry) = if command.dry_run {
             (Work::Look, true)
         } else {
-            (Work::Last, false)
+            (Work::Change, false)
         };
         let job = self.job(command);
         let (mut workspaces, mut closed) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use super::control::Refusal;
 use super::debounce::DuePaths;
 use super::git::{self, Remembered, View};
 use super::job::{
-    CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
+    Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
     waits_out_grace,
 };
 use super::outage::Outage;
@@ -15,12 +15,9 @@ use crate::engine::settings::CycleRequest;
 use crate::engine::{self, Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::lock::Lock;
-use crate::model::{Digest, Side};
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
-use crate::state::Outcome;
-use crate::state::store::Writing;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,7 +28,7 @@ pub type Reload<'r> =
 /// Reads the token again. Returns new clients, one for each workspace in order, if the token has changed.
 pub type Reconnect<'r, S> = Box<dyn FnMut() -> Result<Option<Vec<S>>, String> + 'r>;
 
-/// Makes a person's failure, with its exit code and its remedy, from an error of a workspace.
+/// Turns an error of a workspace into a failure for a person, with its exit code and its remedy.
 pub type Advise = dyn Fn(anyhow::Error) -> Refusal;
 
 /// The engine of one workspace.
@@ -229,17 +226,17 @@ pub async fn run_job<S: Service, D: Disk>(
     let mut report = Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
     let (mut outage, mut failures) = (None, Vec::new());
     // The job's list of paths in motion was made now; the last workspace may be synced much later.
-    let began = engine::Clock::now(&engine::SystemClock);
+    let started_at = engine::Clock::now(&engine::SystemClock);
     for workspace in workspaces.iter_mut() {
         let Some(mut request) = request_for(job, &workspace.prefix) else {
             continue;
         };
         if waits_out_grace(&job.scope) {
-            request.in_motion.listed_at = Some(began);
+            request.in_motion.listed_at = Some(started_at);
         }
-        let begun = workspace.begin(job, &mut request, &mut report).await;
-        let has_begun = begun.is_ok();
-        let ended = match begun {
+        let prepared = workspace.prepare(job, &mut request, &mut report).await;
+        let is_prepared = prepared.is_ok();
+        let ended = match prepared {
             Ok(()) => workspace.cycle(job, &request, &mut report).await,
             Err(error) => Err(error),
         };
@@ -250,8 +247,8 @@ pub async fn run_job<S: Service, D: Disk>(
                 break;
             }
             Err(error) => {
-                // What fails before the cycle concerns the command's files alone.
-                if has_begun {
+                // Nothing was synced yet, so a failure before the cycle is no outage.
+                if is_prepared {
                     outage = Some(Outage::MirrorUnusable);
                 }
                 let failure = advise(error);
@@ -278,7 +275,13 @@ pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
     Some(advise(stop.clone().into()))
 }
 
-/// Returns the command of a job that may change something.
+/// Returns a command's approvals for the workspace with a prefix.
+fn approvals_of<'c>(command: &'c CycleCommand, prefix: &str) -> impl Iterator<Item = &'c Approval> {
+    let approvals = command.approve.iter();
+    approvals.filter(move |approval| approval.workspace == prefix)
+}
+
+/// Returns the job's command, unless it is a dry run.
 fn command_of(job: &Job) -> Option<&CycleCommand> {
     match &job.scope {
         Scope::Command(command) if !command.dry_run => Some(command),
@@ -318,7 +321,7 @@ where
 
 impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     /// Stores the approvals of a job's command, and restores its versions, before the cycle.
-    async fn begin(
+    async fn prepare(
         &mut self,
         job: &Job,
         request: &mut CycleRequest,
@@ -326,7 +329,10 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     ) -> anyhow::Result<()> {
         self.set_git(job);
         if let Some(command) = command_of(job) {
-            self.each_approval(command, |tx, side, mark| tx.approve(side, mark))?;
+            for approval in approvals_of(command, &self.prefix) {
+                let store = self.engine.store_mut();
+                store.write(|tx| tx.approve(approval.side, approval.mark))?;
+            }
             self.restore(command, request, report).await?;
         }
         Ok(())
@@ -345,8 +351,11 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         let is_cut_off = found.stopped.is_some();
         report.add(found);
         if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
-            // Those that the cycle did not use must not release a later action.
-            self.each_approval(command, |tx, side, mark| tx.take_approval(side, mark))?;
+            // An unused approval must not release a later action.
+            for approval in approvals_of(command, &self.prefix) {
+                let store = self.engine.store_mut();
+                store.write(|tx| tx.take_approval(approval.side, approval.mark))?;
+            }
         }
         Ok(met)
     }
@@ -363,25 +372,6 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     fn set_git(&mut self, job: &Job) {
         let view = View::new(&self.folder, job.git.clone());
         self.engine.set_git(Arc::new(view));
-    }
-
-    /// Stores or deletes a command's approvals for this workspace.
-    fn each_approval(
-        &mut self,
-        command: &CycleCommand,
-        change: impl Fn(&mut Writing<'_>, Side, Digest) -> Outcome<()>,
-    ) -> anyhow::Result<()> {
-        let approvals = command.approve.iter();
-        let mut here = approvals
-            .filter(|approval| approval.workspace == self.prefix)
-            .peekable();
-        if here.peek().is_some() {
-            let store = self.engine.store_mut();
-            store.write(|tx| {
-                here.try_for_each(|approval| change(tx, approval.side, approval.mark))
-            })?;
-        }
-        Ok(())
     }
 
     /// Restores the versions that a command names, and limits the cycle to their files. Adds a line or a problem to the

@@ -104,15 +104,16 @@ impl Job {
     }
 
     /// Returns the HEADs that moved, each with its prefix, if both sides agree on removals after this job. An agreement
-    /// needs a cycle over the whole mirror that could push every removal.
+    /// needs a cycle that could push every removal. A cycle over paths counts: the work queue checks that nothing else
+    /// waits.
     pub fn agreed_heads(&self, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
-        let looked = match &self.scope {
+        let covers_all_removals = match &self.scope {
             Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
             Scope::Command(command) => {
                 command.direction.pushes() && command.scope.is_empty() && !command.dry_run
             }
         };
-        let heads_agree = looked
+        let heads_agree = covers_all_removals
             // The report of a partial cycle does not show all held removals.
             && outcome.open_items.held_deletions == 0
             && outcome.failures.is_empty()
@@ -125,7 +126,8 @@ impl Job {
     }
 }
 
-/// A command's instructions for one cycle: the flags of `sync`, `pull`, `push`, `resolve` and `restore`.
+/// A command's instructions for one cycle: the flags of `sync`, `pull`, `push`, `resolve`, `restore` and
+/// `approve`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CycleCommand {
@@ -207,7 +209,7 @@ impl CycleCommand {
 pub struct CycleOutcome {
     /// The report.
     pub report: Report,
-    /// The workspaces that failed, and the refusal of a command.
+    /// The failures of workspaces; then the failure that stopped the cycle, if any.
     pub failures: Vec<Refusal>,
     /// The outage that stopped the cycle.
     pub outage: Option<Outage>,

@@ -153,7 +153,7 @@ pub fn status(shared: &SharedStatus, progress: &ProgressSink) -> DaemonStatus {
         planned: queue.planned.map(|planned| planned.as_secs()),
         cron: snapshot.cron.clone(),
         watching: snapshot.watching.clone(),
-        // A pause hides no refused token.
+        // A refused token is shown even during a pause.
         waiting_for: (queue.paused.clone().filter(|_| !queue.is_token_refused))
             .or_else(|| queue.outage.clone())
             .or_else(|| wait.map(|note| note.why())),

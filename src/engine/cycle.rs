@@ -6,7 +6,7 @@ use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
-use crate::engine::observe::{bodies, is_enough, keep_unmet, observe};
+use crate::engine::observe::{bodies, is_enough, observe, record_without_row};
 use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
@@ -146,7 +146,7 @@ async fn run_cycle<S: Service, D: Disk>(
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
     if is_first {
-        keep_unmet(&mut engine.store, &observed.base, &observed)?;
+        record_without_row(&mut engine.store, &observed.base, &observed)?;
     }
     note_rollbacks(&mut engine.store, &observed, report)?;
     // Dropped now: until the next cycle they would keep memory pages alive.
@@ -224,7 +224,7 @@ fn plan_for<S: Service, D: Disk>(
         .read_first
         .extend(facts.rollbacks.remote.iter().copied());
     reconcile::guard::hold(&mut plan, &facts);
-    // An approved action is no mistake: it does not count towards the next ones.
+    // An approved roll-back is no mistake, so its files do not count towards the next one.
     if facts.approved.is_empty() {
         observed.older.clone_from(&facts.rollbacks.local);
     }

@@ -153,11 +153,8 @@ fn still_parked(parked: &Parked, now: Timestamp) -> bool {
     parked.reason.starts_with(FOR_A_PERSON) || is_refusal_fresh(parked.at, now)
 }
 
-/// The time in which deletions are counted together, in milliseconds.
-const WINDOW: i64 = DAY;
-
-/// The time in which deletions count as one, in milliseconds: files that are removed at once are not always seen at
-/// once.
+/// Deletions within this time, in milliseconds, count as made at once: files that are removed at once may be seen in
+/// several cycles.
 const AT_ONCE: i64 = 60 * 1000;
 
 /// Gathers the facts about a plan's deletions; without deletions, only the limits.
@@ -181,7 +178,7 @@ pub(super) fn deletions<S, D>(
     for side in sides {
         let since = |age| store.deletions_since(store.now().before(age), side);
         let earlier = Earlier {
-            day: number(since(WINDOW)?),
+            day: number(since(DAY)?),
             at_once: number(since(AT_ONCE)?),
         };
         match side {

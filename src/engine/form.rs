@@ -63,7 +63,7 @@ pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> boo
     plain != source
 }
 
-/// A `_category.yaml` with these words: a file in this form, with its comments, or a new one.
+/// Returns the text of a category's file with these words: `form` edited, with its comments, or a new file.
 pub(super) fn category_file(
     id: CategoryId,
     folder: &str,

@@ -89,7 +89,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         Some((rule, reason)) => concerned.for_each(|action| {
             let mass = HoldRule::MassDeletion;
             if rule == HoldRule::Doubt && facts.is_still_held(mass, action) {
-                // The doubt passes; what waits for a person still does.
+                // The deletion still waits for a person after the doubt has passed.
                 action.hold(mass, STILL_HELD);
             } else {
                 action.hold(rule, reason.clone());

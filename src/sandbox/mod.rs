@@ -5,7 +5,7 @@
 //! [`Sandbox::inject`] makes the network and the service misbehave, and the other methods are the actions of colleagues
 //! in the dashboard.
 //!
-//! The sandbox uses no other module of kbsync, and has its own JSON on purpose: if the sandbox or the client
+//! The sandbox uses no other module of kbsync, and builds its JSON itself: if the sandbox or the client
 //! misreads a fact, a test fails.
 //!
 //! | part | job |

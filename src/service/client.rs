@@ -37,7 +37,7 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
 /// The longest random pause before an operation that had to wait for room.
-const MOST_APART: Duration = Duration::from_secs(2);
+const MAX_JITTER: Duration = Duration::from_secs(2);
 
 /// A client for one service.
 pub struct Client {
@@ -384,7 +384,7 @@ impl Service for Client {
                     .await
                     .map_err(|failure| failure.error)?;
                 // Processes that wait for the same room must not begin together, or none could finish.
-                budget.clock().sleep(MOST_APART.mul_f64(jitter())).await;
+                budget.clock().sleep(MAX_JITTER.mul_f64(jitter())).await;
             }
             Ok(())
         })

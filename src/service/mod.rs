@@ -286,8 +286,8 @@ pub trait Service: ServiceRead + ServiceWrite {
     /// Returns the number of requests made through this value.
     fn usage(&self) -> Usage;
 
-    /// Waits until there is room for all requests of an operation, so that the operation is not left half done (failures
-    /// row 114). Fails if the day is full. A service without a budget always has room.
+    /// Waits until there is room for all requests of an operation, so that the operation is rarely left half done
+    /// (failures row 114). Fails if the day is full. A service without a budget always has room.
     fn wait_for_room(
         &self,
         _requests: u32,

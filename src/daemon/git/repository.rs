@@ -32,7 +32,7 @@ const UNDER_WAY: [(&str, Busy); 7] = [
 pub enum Busy {
     /// A git command changes files.
     Lock,
-    /// An operation with this command, which `--continue` finishes.
+    /// An unfinished operation of this git command; its `--continue` finishes it.
     Operation(&'static str),
     /// A bisection.
     Bisect,

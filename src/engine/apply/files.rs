@@ -79,7 +79,7 @@ pub(super) fn settle_first_half<D: Disk>(
     carry_out(journal, &mut jobs, false, state)?;
     Ok(match jobs.pop().and_then(|job| job.outcome) {
         Some(Ok(stamp)) => {
-            // The file may be saved again within a clock tick.
+            // A save within the same clock tick keeps the stamp.
             state.observed.mirror.racy.push(stamp);
             None
         }

@@ -123,8 +123,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && !observed.service.unlisted
         && engine.request.scope.is_empty()
         && engine.request.in_motion.paths.is_empty()
-        // An ETag may stand for content, and the content from before our write may return: then the old ETag would hide
-        // that change.
+        // If the service derives the ETag from the content and a colleague undoes our write, the old ETag matches again,
+        // and would hide that change.
         && sides.all(|side| side == Side::Local);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
     let open = open_after(&engine.store, &engine.settings, &engine.request, report)?;

@@ -50,7 +50,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         if let Some(result) = list_again(engine, state).await? {
             return Ok(Some(result));
         }
-        // A slow listing may be too old already.
+        // After a slow listing, the version may be older than `guard_window` again.
         if is_seen(&engine.settings, id, state) {
             return Ok(changed(id, seen, state));
         }
@@ -221,7 +221,7 @@ pub(super) async fn wait_for_room(
     state: &ApplyState<'_>,
 ) -> Option<StepResult> {
     let requests = requests_of(settings, action, state);
-    // A single request is not left half done.
+    // An operation of one request cannot be left half done.
     if requests < 2 {
         return None;
     }

@@ -101,7 +101,7 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
 ) -> anyhow::Result<Result<Recorded, StepResult>> {
     let mut tries = 0;
     loop {
-        let (pending, request) = match store_and_read(engine, id, seen, change, state).await? {
+        let (pending, request) = match store_then_read(engine, id, seen, change, state).await? {
             Ok(stored) => stored,
             Err(result) => return Ok(Err(result)),
         };
@@ -130,8 +130,8 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
 }
 
 /// Stores a request, and then makes sure that its article is as seen: nothing slow may come between the guard read and
-/// the request. Returns the result that prevents the request, if any.
-async fn store_and_read<S: Service, D: Disk>(
+/// the request. Returns the stored request, or the result that prevents it.
+async fn store_then_read<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     id: ArticleId,
     seen: &Seen,
@@ -144,18 +144,21 @@ async fn store_and_read<S: Service, D: Disk>(
     };
     let pending = store_request(&mut engine.store, &request)?;
     let last_read = state.reseen.get(&id).copied();
-    let remade = match ensure_seen(engine, id, seen, state).await? {
+    let new_request = match ensure_seen(engine, id, seen, state).await? {
         Some(result) => Err(result),
         None if state.reseen.get(&id).copied() == last_read => return Ok(Ok((pending, request))),
         // During the read, a removed file may have come back, or the version may have been saved again, unchanged,
         // under another revision.
         None => change(engine, state),
     };
-    match remade {
-        Ok(remade) if remade == request => Ok(Ok((pending, request))),
-        Ok(remade) => {
+    match new_request {
+        Ok(new_request) if new_request == request => Ok(Ok((pending, request))),
+        Ok(new_request) => {
             end_request(&mut engine.store, pending, &request)?;
-            Ok(Ok((store_request(&mut engine.store, &remade)?, remade)))
+            Ok(Ok((
+                store_request(&mut engine.store, &new_request)?,
+                new_request,
+            )))
         }
         Err(result) => {
             end_request(&mut engine.store, pending, &request)?;

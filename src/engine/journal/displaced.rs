@@ -39,7 +39,7 @@ impl<D: Disk> Journal<'_, D> {
         let now = self.store.now();
         let (mut problems, mut old) = (Vec::new(), Vec::new());
         for row in self.store.displaced()? {
-            match self.look_at_one(&row, is_background, &mut problems) {
+            match self.is_unchanged(&row, is_background, &mut problems) {
                 Ok(true) if now.millis_since(row.since) >= KEEP_FOR => old.push(row),
                 Ok(_) => {}
                 Err(error) => {
@@ -60,8 +60,8 @@ impl<D: Disk> Journal<'_, D> {
         Ok(problems)
     }
 
-    /// Looks for text that was written into a displaced file. Returns whether there was none.
-    fn look_at_one(
+    /// Stores text that was written into a displaced file. Returns whether there was none.
+    fn is_unchanged(
         &mut self,
         row: &DisplacedRow,
         is_background: bool,
@@ -91,17 +91,19 @@ impl<D: Disk> Journal<'_, D> {
             let kept = self.keep_beside(Area::Displaced, slot, place, &content, CAUSE);
             let message = match &kept {
                 Ok(kept) => format!("{OPEN}; {kept}"),
-                Err(error) => format!("{OPEN}; that stays in {ASIDE} for now: failed to {error:#}"),
+                Err(error) => format!(
+                    "{OPEN}; the file stays in {ASIDE}, and kbsync tries again: failed to {error:#}"
+                ),
             };
             tracing::warn!(path = %place, "{message}");
             problems.push(Problem::at(place, None, message));
             kept?;
         }
-        let known = DisplacedRow {
+        let row = DisplacedRow {
             known,
             ..row.clone()
         };
-        self.store.write(|tx| tx.put_displaced(&known))?;
+        self.store.write(|tx| tx.put_displaced(&row))?;
         Ok(false)
     }
 

@@ -161,7 +161,7 @@ impl<D: Disk> Journal<'_, D> {
                 } else if let RowChange::Article(row) = row
                     && tx.article(row.id)?.is_none()
                 {
-                    // In a first sync, nothing else remembers the version.
+                    // A first sync records a version with its file, so an undone change records it here.
                     tx.record(&met(row.id, &row.place, &row.remote))?;
                 }
             }

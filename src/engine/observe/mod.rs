@@ -39,7 +39,7 @@ use local::{Found, MirrorScanner};
 use missing::forget_out_of_scope;
 pub(super) use paths::is_enough;
 use paths::read_saved;
-pub(super) use remote::{bodies, keep_unmet};
+pub(super) use remote::{bodies, record_without_row};
 use remote::{list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ async fn ask<S: Service, D: Disk>(
     let has_asked = ask_absent(engine, base, observed).await?;
     place_unknown_ids(engine, base, observed).await?;
     if has_asked {
-        keep_unmet(&mut engine.store, base, observed)?;
+        record_without_row(&mut engine.store, base, observed)?;
     }
     Ok(has_asked)
 }

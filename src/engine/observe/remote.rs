@@ -139,16 +139,17 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
-    // A first sync into an empty folder records each version with its file, and the others at its end.
+    // A first sync into an empty folder records each version when its file is written, and those without a file at its
+    // end.
     if base.articles.is_empty() && observed.local.files.is_empty() {
         return Ok(());
     }
-    keep_unmet(&mut engine.store, base, observed)
+    record_without_row(&mut engine.store, base, observed)
 }
 
-/// Stores the versions of articles without a row in the history: nothing else remembers them. Articles without a file
-/// whose likely place is ignored are out of scope in both directions.
-pub(in crate::engine) fn keep_unmet(
+/// Records in the history the service's versions of articles that have no row in the base: nothing else remembers them.
+/// An article without a file whose likely place is ignored is out of scope in both directions.
+pub(in crate::engine) fn record_without_row(
     store: &mut Store,
     base: &Base,
     observed: &Observation,

@@ -374,7 +374,7 @@ pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, 
 
 /// The reason for leaving an article with a pending request alone.
 pub(super) const PENDING: &str = "it is unknown whether the last change of this article reached the service; kbsync asks \
-                                  again, and changes nothing until then; if this goes on, save the article in the \
+                                  again, and leaves the article alone until then; if this goes on, save the article in the \
                                   dashboard";
 
 /// Returns whether the service was unavailable. A request with an unreadable response is not repeated.

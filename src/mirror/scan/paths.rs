@@ -79,7 +79,7 @@ pub fn scan_paths(
 /// The number of bytes that are read from a stray: more than the part that is searched for the id.
 const HEAD: usize = 256 * 1024;
 
-/// The ids in strays: files whose place and content a scan does not know, and that may be articles' files.
+/// The ids in strays: files whose place and stamp a scan does not know, and that may be articles' files.
 #[derive(Debug, Default)]
 pub struct Strays {
     /// The articles whose ids are in strays. A place in the root has no folder.
@@ -88,8 +88,8 @@ pub struct Strays {
     pub unreadable: Vec<Place>,
 }
 
-/// Lists the mirror because an article's file is missing, and reads the ids in the files whose place and stamp
-/// `is_known` does not know: an article whose id is found is not gone. Its file may have a name that is not synced, or
+/// Finds the files that may be articles' files and that `is_known` does not know by place and stamp, and reads their
+/// ids: an article whose id is found is not gone. Its file may have a name that is not synced, or
 /// was moved from a folder not yet scanned to one already scanned, and may have replaced another file there.
 pub fn find_strays(
     disk: &impl Disk,

@@ -3,8 +3,8 @@
 //! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows roll.
 //! A request is counted before it is sent, so lost requests count as well; only a request that never left this machine
 //! is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal lowers the rest of
-//! the minute only. An operation of several requests begins only when there is room for all of them, so that it is not
-//! left half done. Nothing is set aside for it, so another process may still take the room. The client does the waiting.
+//! the minute only. An operation of several requests waits for room before it begins, so that it is rarely left half
+//! done: for all its requests, or for half of a minute's. Nothing is reserved. The client does the waiting.
 
 pub mod clock;
 mod counts;
@@ -53,7 +53,7 @@ impl Default for Limits {
 /// The reasons why a request may not be sent now.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The rolling minute is full.
+    /// The rolling minute has too little room.
     Minute {
         /// The time until there is room again.
         free_in: Duration,
@@ -63,7 +63,7 @@ pub enum Refusal {
         /// The length of the pause.
         free_in: Duration,
     },
-    /// The rolling day is full.
+    /// The rolling day has too little room.
     Day {
         /// The time until there is room again.
         free_in: Duration,
@@ -258,8 +258,8 @@ impl Budget {
     ) -> Result<(), Refusal> {
         self.day_verdict(counts, now, purpose, requests)?;
         let per_minute = self.share(counts.per_minute(&self.limits), purpose);
-        let together = requests.clamp(1, per_minute.div_ceil(2).max(2).min(per_minute));
-        let minute = counts.free_in(now, MINUTE_MS, per_minute - (together - 1));
+        let needed = requests.clamp(1, per_minute.div_ceil(2).max(2).min(per_minute));
+        let minute = counts.free_in(now, MINUTE_MS, per_minute - (needed - 1));
         // If the pause and the minute both forbid the request, the longer wait counts.
         match (counts.paused(now), minute) {
             (Some(pause), minute) if minute.is_none_or(|minute| minute <= pause) => {

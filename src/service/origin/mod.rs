@@ -67,7 +67,7 @@ pub(super) fn parse_address(text: &str) -> Result<Url, AddressError> {
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    // A resolver may ask the network about a name below `localhost`.
+    // `x.localhost` does not count: a resolver may ask the network about it.
     is_this_machine(host) && !host.ends_with(".localhost")
 }
 
@@ -116,7 +116,7 @@ pub fn check_origin(
     if !known.is_empty() && !trust {
         return Err(visit.elsewhere(known));
     }
-    // A token that could not be bound afterwards is not sent.
+    // If the folder cannot be made, the token cannot be bound, so it is not sent.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -15,7 +15,7 @@ use rusqlite::params;
 /// A day in milliseconds: the rest between two prunings, and the time for which an unnamed body is kept.
 const DAY: i64 = 86_400_000;
 
-/// The time for which a deleted id is remembered; no stale read is older.
+/// The time for which a deleted id is remembered: kbsync assumes that no stale read is older.
 const TOMBSTONE_DAYS: i64 = 3;
 
 /// The time for which deletions are counted; the guard looks back one day.

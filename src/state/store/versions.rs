@@ -165,7 +165,7 @@ impl Writing<'_> {
         };
         let digest = seen.version.digest();
         let last = last_of(self.sql()?, key)?;
-        // The agreement takes the place of the only version, if that was seen on the service alone.
+        // If the only version was seen on the service alone, the agreement on it replaces it, under the same number.
         let is_met = matches!(last.as_slice(), [met] if seen.side == Side::Both
             && met.side == Side::Remote
             && met.digest == digest);
