@@ -57,6 +57,8 @@ pub(super) fn start(
     let log = fmt()
         .with_env_filter(filter)
         .with_writer(|| LogWriter)
+        // The library would panic where it tells of a closed standard error.
+        .log_internal_errors(false)
         .with_ansi(output.colors_stderr());
     let started = match style {
         Style::Json => log.json().flatten_event(true).try_init(),
@@ -75,6 +77,7 @@ pub(super) fn record(failure: &Failure) {
     let only_errors = fmt()
         .with_max_level(tracing::Level::ERROR)
         .with_writer(io::stderr)
+        .log_internal_errors(false)
         .json()
         .flatten_event(true);
     // An error means that the log has been started already.

@@ -3,7 +3,7 @@
 //! The whole output is searched when the test ends.
 
 use crate::support::canary::{CANARY, content};
-use crate::support::daemon::{Daemon, article, mirror, until};
+use crate::support::daemon::{Daemon, article, articles, mirror, until};
 use crate::support::kb::{Kb, Service, TOKEN};
 use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, Rights};
 use rustix::process::Signal;
@@ -19,6 +19,18 @@ fn f131_what_a_daemon_says_is_searched() {
         until("it is said", || !daemon.log().is_empty());
         assert!(!content(move || drop(daemon)));
     }
+}
+
+#[test]
+fn a_daemon_whose_log_cannot_be_written_continues() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let mut command = Command::new("sh");
+    let script = "exec \"$0\" run 2>/dev/full";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_kbsync")]);
+    let daemon = Daemon::spawn_by(command, &kb, &[]);
+    until("the first cycle", || !articles(&kb).is_empty());
+    daemon.stop();
 }
 
 #[test]
