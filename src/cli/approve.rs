@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::print::{DIM, ERROR, escape};
 use super::report;
 use super::scope::{self, Part};
-use super::session::{self, Session};
+use super::session::Session;
 use super::{Outcome, ask, cycle, git_head, locks, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::{Approval, CycleCommand};
@@ -67,7 +67,8 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
         drop(locks::take(&config, "approve", None)?);
     }
     let mut requests = Requests::default();
-    let held = look(context, &config, &mut requests).await?;
+    let session = Session::open(context, &config)?;
+    let held = look(&session, &config, &mut requests).await?;
     if held.is_empty() {
         if context.out.json {
             let mut empty = Report::new(false);
@@ -91,7 +92,11 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
         approve,
         ..CycleCommand::new(Direction::Both)
     };
-    let mut session_report = session::run(context, &config, "approve", command, None).await?;
+    let done = via_daemon::to_daemon(context, &config, command.clone()).await?;
+    let mut session_report = match done {
+        Some(done) => done,
+        None => session.here("approve", command, None).await?,
+    };
     session_report.report.requests.add(requests);
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
@@ -100,11 +105,10 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
 
 /// Returns the held actions of every workspace, from a fresh look at both sides. Adds the requests of the look.
 async fn look(
-    context: &Context,
+    session: &Session<'_>,
     config: &Config,
     requests: &mut Requests,
 ) -> Result<Vec<HeldItems>, Failure> {
-    let session = Session::open(context, config)?;
     let job = session.job(CycleCommand::new(Direction::Both));
     let mut held = Vec::new();
     for part in scope::all(config) {

@@ -188,15 +188,15 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
     })
 }
 
-fn missing(service: bool, workspace: bool, token: bool) -> Failure {
-    let flags = match (service, workspace) {
+fn missing(lacks_service: bool, lacks_workspace: bool, lacks_token: bool) -> Failure {
+    let flags = match (lacks_service, lacks_workspace) {
         (true, true) => "--service and --workspace are",
         (true, false) => "--service is",
         (false, _) => "--workspace is",
     };
     Failure::usage(
         format!("{flags} missing, and there is no terminal to ask on"),
-        if token && !service {
+        if lacks_token && !lacks_service {
             "put the token into KBSYNC_TOKEN: `kbsync init --service URL` then takes your only workspace; or add \
              `--workspace ID`"
         } else {

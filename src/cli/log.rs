@@ -213,6 +213,7 @@ fn word_of(action: &str) -> &str {
 /// Returns the cause of a version, in the words of the actions.
 fn why(kept: &StoredVersion) -> &str {
     match kept.seen.cause.as_str() {
+        // States of earlier builds have this cause.
         "met" => "paired",
         cause => kind_named(cause).map_or(cause, |kind| match kind {
             Kind::Create | Kind::CreateCategory => "created",

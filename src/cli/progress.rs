@@ -113,7 +113,10 @@ impl Progress {
     fn begin(&mut self, name: String, total: Option<u64>, per_unit: u32) {
         // The bar moves by itself, so that a person sees that the program is not hanging. Before the first phase, a
         // question may be on the bar's line.
-        if self.phase.is_empty() && !self.bar.is_hidden() {
+        let is_new = self.phase.is_empty() || self.bar.is_finished();
+        if is_new && !self.bar.is_hidden() {
+            // A bar that was removed for a question is shown again.
+            self.bar.reset();
             self.bar.enable_steady_tick(TICK);
         }
         match total {

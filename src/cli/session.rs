@@ -16,7 +16,7 @@ use crate::daemon::control::{Refusal, Step};
 use crate::daemon::engines::{WorkspaceEngine, run_job, stop_failure};
 use crate::daemon::git::{self, Remembered};
 use crate::daemon::job::{CycleCommand, CycleOutcome, Job, Scope, Trigger};
-use crate::engine::report::{Ending, Report};
+use crate::engine::report::Report;
 use crate::engine::restore::articles_of;
 use crate::engine::{StopCause, open, open_actions};
 use crate::mirror::RealDisk;
@@ -42,17 +42,8 @@ pub(super) async fn run(
     if let Some(session_report) = done {
         return Ok(session_report);
     }
-    if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
-        // After the lock the folder counts as synced, so the unfinished restore is stored before.
-        let mut store = open::write_state(config, root).map_err(Failure::of)?;
-        open_actions::begin_restore(&mut store, articles_of(&command.restore))
-            .map_err(Failure::of)?;
-    }
     let session = Session::open(context, config)?;
-    // Wrong settings are reported before the lock is taken.
-    session.client()?;
-    let _locks = locks::take(config, doing, refilled)?;
-    session.cycle(command).await
+    session.here(doing, command, refilled).await
 }
 
 /// A session on a mirror.
@@ -87,6 +78,25 @@ impl<'c> Session<'c> {
             stop: CancellationToken::new(),
             progress: Arc::new(Mutex::new(progress)),
         })
+    }
+
+    /// Runs a command's cycle here, under the command's own lock.
+    pub(super) async fn here(
+        &self,
+        doing: &str,
+        command: CycleCommand,
+        refilled: Option<&Root>,
+    ) -> Result<SessionReport, Failure> {
+        // Wrong settings are reported before anything is locked or created.
+        self.client()?;
+        if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
+            // After the lock the folder counts as synced, so the unfinished restore is stored before.
+            let mut store = open::write_state(self.config, root).map_err(Failure::of)?;
+            open_actions::begin_restore(&mut store, articles_of(&command.restore))
+                .map_err(Failure::of)?;
+        }
+        let _locks = locks::take(self.config, doing, refilled)?;
+        self.cycle(command).await
     }
 
     /// Makes the job of a command.
@@ -124,7 +134,7 @@ impl<'c> Session<'c> {
         let (mut outcome, interrupted) = until_stopped(kind, stop, work, self.so_far()).await?;
         self.finish();
         for failure in closed {
-            outcome.report.outcome = outcome.report.outcome.min(Ending::of_code(failure.code));
+            outcome.report.fail_with(failure.code);
             outcome.failures.push(failure);
         }
         drop(workspaces);

@@ -10,7 +10,7 @@ use super::job::{
 };
 use super::outage::Outage;
 use crate::config::Options;
-use crate::engine::report::{BudgetLeft, Ending, Report};
+use crate::engine::report::{BudgetLeft, Report};
 use crate::engine::settings::CycleRequest;
 use crate::engine::{self, Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
@@ -252,7 +252,7 @@ pub async fn run_job<S: Service, D: Disk>(
                     outage = Some(Outage::MirrorUnusable);
                 }
                 let failure = advise(error);
-                report.outcome = report.outcome.min(Ending::of_code(failure.code));
+                report.fail_with(failure.code);
                 failures.push(Refusal {
                     path: Some(workspace.prefix.trim_end_matches('/').to_owned()),
                     ..failure
@@ -276,9 +276,11 @@ pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
 }
 
 /// Returns a command's approvals for the workspace with a prefix.
-fn approvals_of<'c>(command: &'c CycleCommand, prefix: &str) -> impl Iterator<Item = &'c Approval> {
+fn approvals_of<'c>(command: &'c CycleCommand, prefix: &str) -> Vec<&'c Approval> {
     let approvals = command.approve.iter();
-    approvals.filter(move |approval| approval.workspace == prefix)
+    approvals
+        .filter(|approval| approval.workspace == prefix)
+        .collect()
 }
 
 /// Returns the job's command, unless it is a dry run.
@@ -329,9 +331,12 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     ) -> anyhow::Result<()> {
         self.set_git(job);
         if let Some(command) = command_of(job) {
-            for approval in approvals_of(command, &self.prefix) {
-                let store = self.engine.store_mut();
-                store.write(|tx| tx.approve(approval.side, approval.mark))?;
+            let approvals = approvals_of(command, &self.prefix);
+            if !approvals.is_empty() {
+                self.engine.store_mut().write(|tx| {
+                    let mut each = approvals.iter();
+                    each.try_for_each(|one| tx.approve(one.side, one.mark))
+                })?;
             }
             self.restore(command, request, report).await?;
         }
@@ -352,9 +357,12 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         report.add(found);
         if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
             // An unused approval must not release a later action.
-            for approval in approvals_of(command, &self.prefix) {
-                let store = self.engine.store_mut();
-                store.write(|tx| tx.take_approval(approval.side, approval.mark))?;
+            let approvals = approvals_of(command, &self.prefix);
+            if !approvals.is_empty() {
+                self.engine.store_mut().write(|tx| {
+                    let mut each = approvals.iter();
+                    each.try_for_each(|one| tx.take_approval(one.side, one.mark))
+                })?;
             }
         }
         Ok(met)
@@ -392,5 +400,26 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         }
         request.scope = restored.places;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Digest, Side};
+
+    #[test]
+    fn an_approval_counts_only_in_the_workspace_where_its_action_was_shown() {
+        let approval = |workspace: &str| Approval {
+            workspace: workspace.to_owned(),
+            side: Side::Remote,
+            mark: Digest::of_parts(&[b"a new category"]),
+        };
+        let command = CycleCommand {
+            approve: vec![approval("de/"), approval("en/")],
+            ..CycleCommand::new(Direction::Both)
+        };
+        assert_eq!(approvals_of(&command, "de/"), [&approval("de/")]);
+        assert!(approvals_of(&command, "").is_empty());
     }
 }

@@ -39,7 +39,7 @@ impl Ending {
         }
     }
 
-    /// The ending of a report that a failure with this exit code cut off.
+    /// Returns the ending of a report after a failure with this exit code.
     pub const fn of_code(code: u8) -> Self {
         match code {
             3 => Self::Attention,

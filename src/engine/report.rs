@@ -290,6 +290,11 @@ impl Report {
         self.is_complete() && !self.coverage.has_doubt && !self.actions.iter().any(is_left)
     }
 
+    /// Ends the report no better than a failure with this exit code.
+    pub fn fail_with(&mut self, code: u8) {
+        self.outcome = self.outcome.min(Ending::of_code(code));
+    }
+
     /// Adds the result of a restore before the cycle.
     pub fn add_restored(&mut self, lines: Vec<Line>, refused: Vec<Refused>) {
         if !refused.is_empty() {

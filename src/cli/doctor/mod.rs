@@ -145,10 +145,9 @@ async fn health(context: &Context) -> Outcome {
     let check = match via_daemon::status(&config).await {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
-        // A pause is no fault.
         Some(found) => {
             let found = DaemonStatus {
-                // A restart of the container would mend neither the service nor the token.
+                // A pause is no fault, and a restart of the container would mend neither the service nor the token.
                 waiting_for: None,
                 ..found
             };

@@ -23,7 +23,7 @@ use crate::{
     engine::{
         compare::{Comparison, Pair},
         open,
-        report::{Ending, Report},
+        report::Report,
         restore::{self, Refused, RestoreRequest, RestoredFile},
     },
     mirror::RealDisk,
@@ -207,7 +207,7 @@ async fn carry_out_all(
             // The earlier workspaces were restored, and are in the report.
             Err(failure) => {
                 let failure = Refusal::from(failure);
-                all.report.outcome = all.report.outcome.min(Ending::of_code(failure.code));
+                all.report.fail_with(failure.code);
                 all.failures.push(failure);
             }
         }
