@@ -182,7 +182,7 @@ fn is_unseen(
     let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path)) else {
         return Ok(false);
     };
-    let newest = Content::article(store, id, &row.local, row.file_flags)?;
+    let newest = Content::of_article(store, id, &row.local, row.file_flags)?;
     Ok(!contents.iter().any(|bytes| newest.is_in(bytes, &row.place)))
 }
 
@@ -312,8 +312,8 @@ fn changed<'a>(
         Ok(Changed {
             action,
             places: [place.clone(), row.place.clone()],
-            now: Content::article(store, id, version, flags)?,
-            newest: Content::article(store, id, newest, row.file_flags)?,
+            now: Content::of_article(store, id, version, flags)?,
+            newest: Content::of_article(store, id, newest, row.file_flags)?,
         })
     })
 }
@@ -336,7 +336,12 @@ fn changed_category<'a>(
 }
 
 impl<'a> Content<'a> {
-    fn article(store: &Store, id: ArticleId, version: &'a Version, flags: Flags) -> Outcome<Self> {
+    fn of_article(
+        store: &Store,
+        id: ArticleId,
+        version: &'a Version,
+        flags: Flags,
+    ) -> Outcome<Self> {
         let lf = store.text(version.text)?.as_deref().and_then(text_lf);
         Ok(Self::Article(id, version, lf, flags))
     }

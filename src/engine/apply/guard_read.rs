@@ -8,7 +8,7 @@
 use super::category::is_category_seen;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
-use crate::engine::history::entry::met;
+use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{Listing, Memory, list, take_seen};
 use crate::engine::observation::version_of;
 use crate::engine::settings::Settings;
@@ -73,8 +73,8 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         engine.store.store_gathered()?;
         let file = state.observed.paired.files.get(&id);
         if let Some(file) = file.filter(|_| state.row(id).is_none()) {
-            let met = met(id, &file.place, &version);
-            engine.store.write(|tx| tx.record(&met).map(drop))?;
+            let there = seen_there(id, &file.place, &version);
+            engine.store.write(|tx| tx.record(&there).map(drop))?;
         }
     }
     if is_old_copy(state, id, &version, &revision) {

@@ -93,7 +93,11 @@ pub(in crate::engine) fn store_text(
 }
 
 /// Makes a service's version of an article that the base does not know.
-pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+pub(in crate::engine) fn seen_there(
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+) -> SeenVersion {
     SeenVersion::of_article(id, place, Side::Remote, "seen on the service", version)
 }
 

@@ -118,12 +118,13 @@ impl<D: Disk> Journal<'_, D> {
         cause: &str,
     ) -> anyhow::Result<String> {
         let is_stored = content.whole && store_text(self.store, place, &content.bytes, cause)?;
-        let beside = self
-            .disk
-            .set_beside(area, slot, at(place), &place.file)
-            .and_then(|beside| self.disk.sync_folder(at(place)).map(|()| beside));
-        match beside {
-            Ok(beside) => Ok(format!("copy what you want to keep from {beside}")),
+        match self.disk.set_beside(area, slot, at(place), &place.file) {
+            Ok(beside) => {
+                if let Err(error) = self.disk.sync_folder(at(place)) {
+                    tracing::warn!(path = %place, %error, "the name of {beside} is not durable yet");
+                }
+                Ok(format!("copy what you want to keep from {beside}"))
+            }
             // For example, the folder is gone.
             Err(_) if is_stored => Ok("its text is in the history (`kbsync log`)".to_owned()),
             Err(error) => Err(error.into()),

@@ -18,7 +18,7 @@
 use super::displaced::{came_from, came_out, displace, displace_again};
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
-use crate::engine::history::entry::met;
+use crate::engine::history::entry::seen_there;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
@@ -162,7 +162,7 @@ impl<D: Disk> Journal<'_, D> {
                     && tx.article(row.id)?.is_none()
                 {
                     // A first sync records a version with its file, so an undone change records it here.
-                    tx.record(&met(row.id, &row.place, &row.remote))?;
+                    tx.record(&seen_there(row.id, &row.place, &row.remote))?;
                 }
             }
             displaced.iter().try_for_each(|row| tx.put_displaced(row))?;

@@ -39,7 +39,7 @@ use local::{Found, MirrorScanner};
 use missing::forget_out_of_scope;
 pub(super) use paths::is_enough;
 use paths::read_saved;
-pub(super) use remote::{bodies, record_without_row};
+pub(super) use remote::{bodies, pulls_only, record_without_row};
 use remote::{list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::index::Index;
 use super::local::Found;
 use crate::engine::Engine;
 use crate::engine::history::category::keep_category_there;
-use crate::engine::history::entry::met;
+use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::pending::pending_problems;
@@ -20,7 +20,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote, RemoteSnapshot};
 use crate::service::{ErrorKind, ListEnd, ListRequest, Listed, RemoteArticle, Service};
 use crate::state::store::Store;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Lists the workspace. Entries that equal the base are not parsed.
 pub(super) async fn list<S: Service, D: Disk>(
@@ -139,12 +139,17 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
-    // A first sync into an empty folder records each version when its file is written, and those without a file at its
-    // end.
-    if base.articles.is_empty() && observed.local.files.is_empty() {
+    if pulls_only(base, observed) {
         return Ok(());
     }
     record_without_row(&mut engine.store, base, observed)
+}
+
+/// Returns whether no article can lose anything in this cycle, because none has a file or a row in it: each version is
+/// recorded when its file is written, and one whose file was not written at the end of the cycle. Two records for each
+/// article would slow down a first sync.
+pub(in crate::engine) fn pulls_only(base: &Base, observed: &Observation) -> bool {
+    base.articles.is_empty() && observed.local.files.is_empty()
 }
 
 /// Records in the history the service's versions of articles that have no row in the base: nothing else remembers them.
@@ -155,30 +160,32 @@ pub(in crate::engine) fn record_without_row(
     observed: &Observation,
 ) -> anyhow::Result<()> {
     let articles = observed.remote.articles.iter();
-    let unmet = articles.filter_map(|(id, entry)| match entry {
+    let without_row = articles.filter_map(|(id, entry)| match entry {
         Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, &seen.version)),
         Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
     });
-    let unmet: BTreeMap<ArticleId, &Version> = unmet.collect();
+    let without_row: Vec<(ArticleId, &Version)> = without_row.collect();
+    if without_row.is_empty() {
+        return Ok(());
+    }
     let files = observed.local.files.iter();
-    let named = files.filter_map(|file| Some((file.id?, file.place.clone())));
-    let named: BTreeMap<ArticleId, Place> =
-        named.filter(|(id, _)| unmet.contains_key(id)).collect();
+    let named = files.filter_map(|file| Some((file.id?, &file.place)));
+    let named: HashMap<ArticleId, &Place> = named.collect();
     let mut versions = Vec::new();
-    for (id, version) in unmet {
-        let likely = || likely_place(id, version, base, &observed.remote);
-        let place = named.get(&id).cloned().unwrap_or_else(likely);
-        if named.contains_key(&id) || !observed.mirror.layout.ignores(&place) {
-            versions.push(met(id, &place, version));
+    for (id, version) in without_row {
+        if let Some(place) = named.get(&id) {
+            versions.push(seen_there(id, place, version));
+            continue;
+        }
+        let place = likely_place(id, version, base, &observed.remote);
+        if !observed.mirror.layout.ignores(&place) {
+            versions.push(seen_there(id, &place, version));
         }
     }
-    if !versions.is_empty() {
-        store.learn(|tx| {
-            versions
-                .iter()
-                .try_for_each(|seen| tx.record(seen).map(drop))
-        })?;
-    }
+    store.learn(|tx| {
+        let mut versions = versions.iter();
+        versions.try_for_each(|seen| tx.record(seen).map(drop))
+    })?;
     Ok(())
 }
 

@@ -1,14 +1,17 @@
 //! Versions that were read only in passing are in the history as well (promise 1): by the read after a lost response,
 //! in a cycle that may not write files, in an edited conflict copy.
 
-use crate::support::hostile::{self, Stage};
+use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::world::lines;
 use kbsync::engine::restore::{Refused, RestoreRequest};
 use kbsync::engine::settings::CycleRequest;
+use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
-use kbsync::reconcile::snapshot::Direction;
+use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
+use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 const COPY: &str = "a/one.conflict.html";
@@ -132,6 +135,63 @@ async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_i
     assert!(!world.exists("a/draft-one.html") && !world.exists("a/new.html"));
     assert_eq!(texts(&world, ignored), [""; 0]);
     assert_eq!(texts(&world, awaited), ["<p>First.</p>"]);
+}
+
+#[tokio::test]
+async fn what_a_first_sync_cannot_write_is_kept() {
+    let world = hostile::world().await;
+    let one = world.article(world.category("a"), "one", "<p>One.</p>");
+    let full: Meddler = Arc::new(|moment| match moment.what.as_str() {
+        "a/one.html" => Err(DiskErrorKind::Full),
+        _ => Ok(()),
+    });
+    let mut engine = hostile::engine(&world, &full);
+    let request = CycleRequest::new(Direction::Both);
+    engine.cycle(&request).await.expect("a cycle");
+    drop(engine);
+    assert!(!world.exists("a/one.html"));
+    assert_eq!(texts(&world, one), ["<p>One.</p>"]);
+}
+
+/// An article without a row whose file has another name than its slug, while the slug's place is ignored.
+async fn adopted() -> (Stage, Uuid) {
+    let mut world = hostile::world().await;
+    world.settings.on_conflict = OnConflict::Local;
+    let category = world.category("a");
+    let one = world.article(category, "old", "<p>Theirs.</p>");
+    world.write(".kbsyncignore", "a/old.html\n");
+    let head = format!("---\nid: {one}\ntitle: Mine\nslug: old\n---\n");
+    world.write("a/new.html", &(head + "<p>Mine.</p>\n"));
+    (world, one)
+}
+
+#[tokio::test]
+async fn what_a_file_replaces_is_kept_although_the_place_of_its_slug_is_ignored() {
+    let (world, one) = adopted().await;
+    hostile::sync(&world).await;
+    let now = world.sandbox().article(one).expect("there").text;
+    assert_eq!(now, "<p>Mine.</p>");
+    assert!(texts(&world, one).contains(&"<p>Theirs.</p>".to_owned()));
+}
+
+#[tokio::test]
+async fn what_the_read_before_a_first_write_finds_is_kept() {
+    let (mut world, one) = adopted().await;
+    world.settings.guard_window = Duration::ZERO;
+    let passing = Hook::new(move |sandbox| {
+        sandbox.edit(one, |article| article.text = "<p>Passing.</p>".to_owned());
+    });
+    world.sandbox().inject(Fault::once(
+        Matcher::new("GET", "/api/article/"),
+        FaultKind::Hook(passing),
+    ));
+    hostile::sync(&world).await;
+    replies(&world, one, "<p>Later.</p>");
+    hostile::sync(&world).await;
+    let kept = texts(&world, one);
+    for text in ["<p>Theirs.</p>", "<p>Passing.</p>", "<p>Later.</p>"] {
+        assert!(kept.contains(&text.to_owned()), "{text}: {kept:?}");
+    }
 }
 
 /// The history stores text. Bytes that are not text, or too many, cannot be brought back from it, so the file stays.
