@@ -52,7 +52,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let held = open_actions::held(store)?;
     let mut duels = BTreeSet::new();
     for settle in settled(plan).filter(|settle| settle.sends()) {
-        if observed.base.articles.contains_key(&settle.id) && is_duel(store, settle.id)? {
+        if observed.base.articles.contains_key(&settle.id) && is_duel(store, settle)? {
             duels.insert(settle.id);
         }
     }
@@ -116,13 +116,21 @@ pub(super) fn forget_refusals(
     Ok(())
 }
 
-/// Returns whether two versions alternate between the sides: A from here, B from there, A again, B again.
-fn is_duel(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
-    let recent = store.recent_exchange(id)?;
+/// Returns whether two versions alternate between the sides: A from here, B from there, A again, B again. The file has
+/// one of them: a dry run does not record a new version.
+fn is_duel(store: &Store, settle: &Settle) -> anyhow::Result<bool> {
+    let recent = store.recent_exchange(settle.id)?;
     let [(s1, d1), (s2, d2), (s3, d3), (s4, d4)] = recent.as_slice() else {
         return Ok(false);
     };
-    Ok(s1 != s2 && s1 == s3 && s2 == s4 && d1 == d3 && d2 == d4 && d1 != d2)
+    let is_new = |had: &Version| ![d1, d2].contains(&&had.digest());
+    Ok(s1 != s2
+        && s1 == s3
+        && s2 == s4
+        && d1 == d3
+        && d2 == d4
+        && d1 != d2
+        && !settle.had().is_some_and(is_new))
 }
 
 /// Returns the articles whose two sides the plan brings together.
