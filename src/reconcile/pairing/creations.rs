@@ -66,14 +66,16 @@ pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> b
 fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     let mut creations = base.creations.iter();
     let id = creations.find(|creation| is_at(creation, file))?.unclear?;
-    let is_known = |named: ArticleId| named == id || base.articles.contains_key(&named);
-    if file.id.is_some_and(is_known) {
+    if file.id == Some(id) {
         return None;
     }
+    let named = file.id.map_or(String::new(), |named| {
+        format!(" If it is the file of article {named}, move it to another name.")
+    });
     let message = format!(
         "article {id} has the address of this file but different content: kbsync sent the file, got no answer, and cannot \
          tell whether that request created the article. If it did, the file needs the line `id: {id}`. If it did not, give \
-         the file another name, title and slug."
+         the file another name, title and slug.{named}"
     );
     Some(Problem::at(&file.place, Some(id), message))
 }
