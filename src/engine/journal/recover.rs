@@ -272,9 +272,11 @@ fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError
     };
     let at = at(&file.target);
     let Some(stamp) = disk.look_aside(Area::Stage, change.slot, at)? else {
-        // A person cleared the stage, or no file was replaced.
+        // A person cleared the stage, or no file was replaced. An emptied file is none: the words at the old place of a
+        // moved file stay.
         let is_new = file.new.is_some() && file.over.is_none();
-        return Ok(is_new && digest_at(disk, &file.target)?.is_some());
+        let is_filled = |digest| digest != Digest::of_parts(&[b""]);
+        return Ok(is_new && digest_at(disk, &file.target)?.is_some_and(is_filled));
     };
     let is_expected = |known: KnownFile| known.stamp.same_content(&stamp);
     if file.expected().is_some_and(is_expected) {
