@@ -317,13 +317,9 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     // Nor does it promise anything about the words of a category that the request moved an article to: a moved article
     // causes a read of its category.
     let has_pending = !pending.is_empty();
-    // Nor does it promise a step that waits for the address of that article.
-    let waits = |line: &&Line| {
-        let reason = line.reason.as_deref().unwrap_or_default();
-        let mut names = pending.iter();
-        line.status == Status::Held && names.any(|id| reason.contains(&id.to_string()))
-    };
-    let waiting = planned.actions.iter().filter(waits);
+    // Nor does it promise a held step, which may wait for that article.
+    let held = |line: &&Line| has_pending && line.status == Status::Held;
+    let waiting = planned.actions.iter().filter(held);
     let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
     // It keeps no body, so it cannot compare what stands at the address of a creation with what was sent.
     let says_unclear =
@@ -336,6 +332,8 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
             .iter()
             .filter(|line| line.id.is_none_or(|id| !pending.contains(&id)))
             .filter(|line| !waiting.contains(&(line.action, &line.path)))
+            // Nor does it promise a deletion: the article of the request may count as one more.
+            .filter(|line| !has_pending || line.action != Kind::Delete)
             .filter(|line| line.action != Kind::Create || !unclear.contains(&line.path))
             .filter(|line| {
                 let is_read = has_pending && line.side == Side::Local;
@@ -352,7 +350,9 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     // The service's message is in the reason of a refused action that waits for a person.
     let says = |line: &Line| {
         let reason = line.reason.as_deref().unwrap_or_default();
-        line.status == Status::Held && reason.contains("(the service says: ")
+        let is_refused =
+            reason.contains("(the service says: ") || reason.starts_with("the service refuses it");
+        line.status == Status::Held && is_refused
     };
     let refused =
         |line: &Line| matches!(line.status, Status::Failed | Status::Skipped) || says(line);

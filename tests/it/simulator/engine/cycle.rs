@@ -156,6 +156,7 @@ impl Run<'_> {
             };
             self.settled = report.outcome == Ending::Done
                 && !world.is_rationed()
+                && !self.met_an_old_copy()
                 && !report.actions.iter().any(is_gone);
         }
         let held = Held::of(world, report);

@@ -495,6 +495,11 @@ impl Kb {
         self.ghosts.keys().copied()
     }
 
+    /// A day passed: no replica shows a deleted article any more. kbsync remembers a deletion for three days.
+    pub(crate) fn catch_up(&mut self) {
+        self.ghosts.clear();
+    }
+
     /// kbsync has lost the knowledge of its own writes. From here on no superseded version hides colleagues' edits over
     /// these writes, because nobody could distinguish it from a colleague's revert (`docs/guide/limits.md`).
     pub(crate) fn forget_writes(&mut self) {

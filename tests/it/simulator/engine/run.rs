@@ -422,6 +422,9 @@ impl Run<'_> {
             Step::Run { command } => self.command(command, was_settled),
             Step::Wait { seconds } => {
                 self.wait(u64::from(seconds));
+                if seconds >= 24 * 3600 {
+                    self.shared.lock().kb.catch_up();
+                }
                 self.settled = was_settled && seconds < 3600;
             }
             Step::Restart => {
@@ -453,6 +456,12 @@ impl Run<'_> {
                         world.forget_conflicts(&oracle::shown(store));
                         let taken = oracle::taken_for_edits(&world, store);
                         world.ledger.taken_for_edits = taken;
+                        // An earlier state does not know whose the later files of the stage are.
+                        let staged = world.mirror.all_tokens();
+                        let staged = staged.without(&world.mirror.tokens());
+                        let staged = staged.without(&world.kb.tokens());
+                        let staged = staged.without(&oracle::history(&world, store));
+                        world.ledger.owed.remove(&staged);
                     }
                     self.forgot();
                 }
@@ -541,6 +550,11 @@ impl Run<'_> {
             };
             effects.push(done);
             // A read that is put off to the next cycle may bring a change.
+            let put_off = |line: &Line| {
+                let reason = line.reason.as_deref().unwrap_or_default();
+                reason.contains("it is asked about later")
+            };
+            let rationed = rationed || report.actions.iter().any(put_off) || self.met_an_old_copy();
             tries -= u8::from(!rationed);
             if done == 0 && !rationed {
                 self.rest(&request, &report);
@@ -561,6 +575,16 @@ impl Run<'_> {
             hidden: hidden.map(|article| article.id).collect(),
             equal: self.equal,
         }
+    }
+
+    /// Returns whether the last listing had an old copy: the next cycle asks whether it is one.
+    pub(super) fn met_an_old_copy(&self) -> bool {
+        let met = |store: &Store| {
+            let mut attempts = store.backoff().expect("readable").into_values();
+            attempts.any(|attempt| attempt.answer.as_deref() == Some("\"old_copy\""))
+        };
+        // Without probes, a person is told.
+        self.setup.probing == Probing::Allowed && self.state().is_some_and(met)
     }
 
     fn knows_categories(&self) -> bool {

@@ -63,7 +63,7 @@ pub(crate) struct Ledger {
     pub(crate) deleted_there: Vec<Tokens>,
     /// The number of these articles that were deleted when kbsync read the service in this cycle.
     pub(crate) deleted_when_seen: usize,
-    /// Words that a person wrote while the present cycle ran.
+    /// Words that a colleague wrote while the present cycle ran.
     pub(crate) fresh: Tokens,
     /// Words in categories and in keys of the writer's own, which have no history of their own.
     pub(crate) aside: Tokens,
@@ -334,7 +334,9 @@ impl World {
         // The file at a name that does not count may be lost as well.
         let lost = all.without(&self.mirror.all_tokens());
         let ledger = &mut self.ledger;
-        ledger.fresh.add(&new);
+        if side == Side::Service {
+            ledger.fresh.add(&new);
+        }
         // Words that come back to a side cancel their removal on this side only.
         let removed = match side {
             Side::Mirror => &mut ledger.removed,
