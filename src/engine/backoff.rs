@@ -51,6 +51,8 @@ pub(super) enum Answer {
         flags: Flags,
         visibility: Visibility,
     },
+    /// The listing had an old copy of the article.
+    OldCopy,
     /// The reason that a category cannot be read; `foreign`: it is another workspace's.
     Category { why: String, foreign: bool },
 }
@@ -68,6 +70,11 @@ impl Answers {
     /// Notes an answer for the end of the cycle; `None`: the next cycle asks again.
     pub(super) fn note(&mut self, target: Target, answer: impl Into<Option<Answer>>) {
         self.by_target.insert(target, answer.into());
+    }
+
+    /// Returns whether an answer about a target was noted in this cycle.
+    pub(super) fn has(&self, target: Target) -> bool {
+        self.by_target.contains_key(&target)
     }
 
     /// Notes that the next cycle asks for an article again.
@@ -208,6 +215,13 @@ impl Backoff {
             visibility,
             ..seen.clone()
         })
+    }
+
+    /// Returns whether the last listing had an old copy of an article.
+    pub(super) fn had_old_copy(&self, id: ArticleId) -> bool {
+        let attempt = self.attempts.get(&Target::Article(id));
+        let answer = attempt.and_then(|attempt| attempt.answer.as_deref());
+        answer.and_then(|answer| serde_json::from_str(answer).ok()) == Some(Answer::OldCopy)
     }
 
     /// Returns the reason that a category could not be read, and whether the category is another workspace's; `None`:

@@ -150,17 +150,22 @@ impl Observation {
     /// Marks articles whose response was an old copy, a stale read of a superseded version. Such a version counts as
     /// the result of our own last write, and the article is read before a write.
     pub(super) fn mark_old_copies(&mut self) {
-        let articles = &self.remote.articles;
-        let old = |row: &&ArticleRow| match articles.get(&row.id) {
-            Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),
-            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
-        };
-        let rows = self.base.articles.values();
-        let rows = rows.filter(|row| row.replaced.is_some() || !row.earlier.is_empty());
-        let old: Vec<ArticleId> = rows.filter(old).map(|row| row.id).collect();
+        let old = self.old_copies(&self.base);
         self.service.unlisted |= !old.is_empty();
         self.service.read_first.extend(old);
         self.mark_unclaimed_revisions();
+    }
+
+    /// Returns the articles whose response was an old copy.
+    pub(super) fn old_copies(&self, base: &Base) -> Vec<ArticleId> {
+        let articles = &self.remote.articles;
+        let is_old = |row: &&ArticleRow| match articles.get(&row.id) {
+            Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),
+            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+        };
+        let rows = base.articles.values();
+        let rows = rows.filter(|row| !row.superseded.is_empty());
+        rows.filter(is_old).map(|row| row.id).collect()
     }
 
     /// Marks articles with the content of our own last write under an unknown revision. Either a colleague saved them

@@ -42,71 +42,52 @@ pub struct ArticleRow {
     pub visibility: Visibility,
     /// The file's stamp when the file last had the version `local`; `None`: the file must be read again.
     pub stamp: Option<Stamp>,
-    /// The version that our last write replaced: a replica that shows it is behind.
-    pub replaced: Option<(Digest, Revision)>,
-    /// The superseded versions before `replaced`, newest first: a replica may be behind by several versions. The result
-    /// of our last write joins them once a colleague's version was pulled over it.
-    pub earlier: Vec<(Digest, Revision)>,
+    /// The superseded versions, newest first: a replica that shows one of them is behind.
+    pub superseded: Vec<(Digest, Revision)>,
     /// The revision after our last write: the newest version that only kbsync made.
     pub written: Option<Revision>,
 }
 
-/// The number of superseded versions that are stored beside the last one.
-const EARLIER: usize = 3;
+/// The number of superseded versions that are stored for an article: a replica may be behind by several versions.
+const MAX_SUPERSEDED: usize = 16;
 
 impl ArticleRow {
-    /// Returns whether our own writes replaced this version: a replica that shows it is behind.
-    pub fn has_replaced(&self, version: &Version, revision: &Revision) -> bool {
-        let mut replaced = self.replaced.iter().chain(&self.earlier);
-        replaced.any(|(digest, of)| of == revision && *digest == version.digest())
+    /// Returns whether a newer version superseded this one: a replica that shows it is behind.
+    pub fn has_superseded(&self, version: &Version, revision: &Revision) -> bool {
+        let mut superseded = self.superseded.iter();
+        superseded.any(|(digest, of)| of == revision && *digest == version.digest())
     }
 
-    /// Returns the superseded versions after another write has replaced `over`. A version with the revision of that
-    /// write is left out, because a colleague may have restored it.
-    pub fn earlier_than(
-        &self,
-        over: &(Digest, Revision),
-        written: &Revision,
-    ) -> Vec<(Digest, Revision)> {
-        let known = self.replaced.iter().chain(&self.earlier);
-        let known = known.filter(|known| *known != over && known.1 != *written);
-        known.take(EARLIER).cloned().collect()
-    }
-
-    /// Returns the superseded versions after a colleague's new version was pulled: it supersedes the result of our last
-    /// write.
-    pub fn earlier_once_pulled(&self, pulled: &Revision) -> Vec<(Digest, Revision)> {
-        let left = (self.remote.digest(), self.revision.clone());
-        if self.written.as_ref() != Some(&self.revision) || self.revision == *pulled {
-            return self.earlier.clone();
-        }
-        let known = self.earlier.iter().filter(|known| **known != left);
-        let known = std::iter::once(&left).chain(known);
-        known.take(EARLIER).cloned().collect()
+    /// Records that a version with the revision `by` superseded `over`. A version with the revision `by` is left out,
+    /// because a colleague may have restored it.
+    pub fn supersede(&mut self, over: (Digest, Revision), by: &Revision) {
+        self.superseded
+            .retain(|known| *known != over && known.1 != *by);
+        self.superseded.insert(0, over);
+        self.superseded.truncate(MAX_SUPERSEDED);
     }
 
     /// Returns whether `remote` is certain to be the content of `revision`: it is not if a superseded version with
     /// other content has the same revision.
     pub fn is_of_its_revision(&self) -> bool {
-        let mut replaced = self.replaced.iter().chain(&self.earlier);
+        let mut superseded = self.superseded.iter();
         self.written.as_ref() == Some(&self.revision)
-            || replaced.all(|(digest, of)| *of != self.revision || *digest == self.remote.digest())
+            || superseded
+                .all(|(digest, of)| *of != self.revision || *digest == self.remote.digest())
     }
 
-    /// Records that a PUT may have replaced this version and that a newer version was seen. The version is superseded,
-    /// whether the newer version is ours or a colleague's.
+    /// Records that a PUT may have replaced this version and that a newer version was seen, ours or a colleague's.
     pub fn was_replaced(&mut self, over: (Digest, Revision), by: &Revision) {
-        self.earlier = self.earlier_than(&over, by);
         // The result of our last write is no longer on the service.
         self.written = self.written.take().filter(|written| *written != over.1);
-        self.replaced = Some(over);
+        self.supersede(over, by);
     }
 
     /// Returns the revisions of all superseded versions of a deleted article: a replica may show any of them.
     pub fn revisions(&self) -> BTreeSet<&Revision> {
-        let replaced = self.replaced.iter().chain(&self.earlier);
-        let replaced = replaced.map(|(_, revision)| revision);
-        replaced
+        let superseded = self.superseded.iter();
+        superseded
+            .map(|(_, revision)| revision)
             .chain([&self.revision])
             .chain(&self.written)
             .collect()

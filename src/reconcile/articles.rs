@@ -106,7 +106,7 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
 /// Returns whether an article needs nothing if both sides are as in the base: the base's version of the service is not
 /// a stale read.
 pub(crate) fn base_is_current(row: &ArticleRow) -> bool {
-    !row.has_replaced(&row.remote, &row.revision)
+    !row.has_superseded(&row.remote, &row.revision)
 }
 
 /// Returns whether an answer is a stale read of a version that our own writes replaced: it shows nothing of a
@@ -114,13 +114,13 @@ pub(crate) fn base_is_current(row: &ArticleRow) -> bool {
 /// and the answer counts as current.
 pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
     let left = row.written.as_ref() == Some(revision) && row.remote == *version;
-    row.has_replaced(version, revision) && !left
+    row.has_superseded(version, revision) && !left
 }
 
 /// Replaces a stale read of a superseded version by the version that we wrote.
 fn fresh_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> {
     match row {
-        Some(row) if row.has_replaced(&seen.version, &seen.revision) => {
+        Some(row) if row.has_superseded(&seen.version, &seen.revision) => {
             Cow::Owned(Seen::recorded(row))
         }
         _ => Cow::Borrowed(seen),

@@ -7,7 +7,7 @@ use super::{
     faults::Fault,
     listing::Cache,
     options::{Options, Rights},
-    store::{Article, Category, NewSeed, Store, Workspace},
+    store::{Article, Category, NewSeed, Workspace},
     world::{Counts, RequestRecord, Stale, World},
 };
 use chrono::{DateTime, Utc};
@@ -19,10 +19,6 @@ use uuid::Uuid;
 pub struct Sandbox {
     world: Arc<Mutex<World>>,
 }
-
-/// The content of a service at one moment.
-#[derive(Clone, Debug)]
-pub struct Past(Store);
 
 impl Sandbox {
     /// Makes an empty service.
@@ -218,19 +214,6 @@ impl Sandbox {
         let mut world = self.lock();
         world.stale = Some(Stale {
             store: world.store.clone(),
-            reads,
-        });
-    }
-
-    /// Returns the current content, for [`Sandbox::serve_past`].
-    pub fn past(&self) -> Past {
-        Past(self.lock().store.clone())
-    }
-
-    /// Makes the next `reads` API reads return an earlier content.
-    pub fn serve_past(&self, past: &Past, reads: u32) {
-        self.lock().stale = Some(Stale {
-            store: past.0.clone(),
             reads,
         });
     }

@@ -44,7 +44,7 @@ mod world;
 mod writes;
 
 pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher, RawAnswer};
-pub use handle::{Past, Sandbox};
+pub use handle::Sandbox;
 pub use options::{
     Access, EmptyPut, ListingEndpoint, Normalise, Options, Paging, RetryAfter, Rights, Shape,
     TOKEN, TimeGrain,

@@ -43,9 +43,7 @@ pub(super) fn row_after(
         (&settle.unsent, settle.unsent_flags, seen)
     };
     let old = state.row(settle.id);
-    // The seen version may be a stale read itself, and then supersedes no other version.
-    let may_be_old = state.observed.service.read_first.contains(&settle.id);
-    ArticleRow {
+    let mut row = ArticleRow {
         id: settle.id,
         place: settle.to.clone(),
         local: local.clone(),
@@ -62,14 +60,22 @@ pub(super) fn row_after(
         visibility: settle.seen.visibility,
         // The stamp vouches for `local` only if the file holds exactly that.
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
-        replaced: old.and_then(|row| row.replaced.clone()),
-        earlier: match old {
-            Some(old) if may_be_old || is_sent => old.earlier.clone(),
-            Some(old) => old.earlier_once_pulled(&settle.seen.revision),
-            None => Vec::new(),
-        },
+        superseded: old.map_or_else(Vec::new, |row| row.superseded.clone()),
         written: old.and_then(|row| row.written.clone()),
+    };
+    // What the file had already was made from the base. Any other version may be a stale read, which supersedes nothing,
+    // or at most the result of our own last write.
+    let is_adopted = settle.had() == Some(&settle.seen.version);
+    let may_be_old = state.observed.service.read_first.contains(&settle.id);
+    let is_newer = |old: &&ArticleRow| {
+        let is_own = old.written.as_ref() == Some(&old.revision);
+        old.revision != row.revision && (is_adopted || (is_own && !may_be_old))
+    };
+    if let Some(old) = old.filter(is_newer) {
+        let over = (old.remote.digest(), old.revision.clone());
+        row.supersede(over, &settle.seen.revision);
     }
+    row
 }
 
 /// Returns the seen version with the sent fields.

@@ -197,7 +197,7 @@ fn replaced_version(settle: &Settle, state: &ApplyState<'_>) -> (Digest, Revisio
     );
     match state.row(settle.id) {
         // An old copy, from before our own last write: the PUT replaces the result of that write.
-        Some(row) if row.has_replaced(version, revision) => {
+        Some(row) if row.has_superseded(version, revision) => {
             let left = row.written.as_ref().unwrap_or(&row.revision);
             (row.remote.digest(), left.clone())
         }

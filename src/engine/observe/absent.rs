@@ -3,6 +3,7 @@
 //! Absent is not deleted: a published article is gone only when a GET and a probe both say so, a hidden one when the
 //! probe does, because a GET may not show it. See `docs/decisions/10-absent-is-not-deleted.md`.
 
+use super::old_copies::believe;
 use super::questions::{self, Question};
 use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff, may_probe};
@@ -50,6 +51,13 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     observed.doubt.get_or_insert_with(|| gap.to_owned());
                 }
                 observed.service.unlisted |= !question.listed && is_published(&answer);
+                let row = base.articles.get_mut(&question.id);
+                if let (Remote::Present(seen), Some(row)) = (&answer, row)
+                    && (question.listed || !is_published(&answer))
+                {
+                    // Only a probe shows a hidden article.
+                    believe(&mut engine.store, row, seen)?;
+                }
                 store_visibility(&mut engine.store, base, question.id, &answer)?;
                 let listed = observed.remote.articles.get(&question.id);
                 let noted = match (listed, &answer) {

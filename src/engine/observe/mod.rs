@@ -13,6 +13,7 @@ mod categories;
 pub(super) mod index;
 pub(super) mod local;
 mod missing;
+mod old_copies;
 mod paths;
 mod questions;
 mod reader;
@@ -37,6 +38,7 @@ use categories::{drop_damaged, place_unknown_ids};
 use index::{Index, differences, indexed, is_as_indexed, load_base};
 use local::{Found, MirrorScanner};
 use missing::forget_out_of_scope;
+use old_copies::ask_for_old_copies;
 pub(super) use paths::is_enough;
 use paths::read_saved;
 pub(super) use remote::{bodies, pulls_only, record_without_row};
@@ -115,6 +117,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
         problems: scanned.problems,
     };
     take_listing(engine, &base, listing, &mut observed).await?;
+    ask_for_old_copies(engine, &mut base, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {

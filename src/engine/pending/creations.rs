@@ -279,7 +279,7 @@ fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) ->
     entries.any(|(id, entry)| match entry {
         Remote::Present(seen) => base.articles.get(id).is_some_and(|row| {
             has_address(creation, address_of(&seen.version))
-                && !row.has_replaced(&seen.version, &seen.revision)
+                && !row.has_superseded(&seen.version, &seen.revision)
         }),
         Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
     })
@@ -327,8 +327,7 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
         remote_flags: sent.flags,
         visibility: visibility_of(sent.flags),
         stamp: None,
-        replaced: None,
-        earlier: Vec::new(),
+        superseded: Vec::new(),
         written: None,
     }
 }

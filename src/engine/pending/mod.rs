@@ -303,7 +303,7 @@ async fn look_after<S: Service, D: Disk>(
     }
     // A replica may lag by several versions.
     let row = engine.store.article(change.id())?;
-    if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
+    if !is_sure && row.is_some_and(|row| row.has_superseded(&version, &now.revision)) {
         return Ok(LookResult::Unclear(None));
     }
     Ok(match change {

@@ -389,8 +389,7 @@ impl Small {
                 remote_flags: flags,
                 visibility,
                 stamp: None,
-                replaced: None,
-                earlier: Vec::new(),
+                superseded: Vec::new(),
                 written: Some(revision.clone()),
             },
         );
@@ -471,7 +470,7 @@ impl Small {
             Some(_) => (&settle.file, settle.file_flags),
             None => (&settle.unsent, settle.unsent_flags),
         };
-        ArticleRow {
+        let mut row = ArticleRow {
             id: settle.id,
             place: settle.to.clone(),
             local: local.clone(),
@@ -484,23 +483,17 @@ impl Small {
             remote_flags: sent.map_or(settle.seen.flags, |sent| sent.flags),
             visibility: sent.map_or(settle.seen.visibility, |sent| sent.visibility),
             stamp: None,
-            replaced: match sent {
-                Some(_) => Some((settle.seen.version.digest(), settle.seen.revision.clone())),
-                None => old.and_then(|row| row.replaced.clone()),
-            },
-            earlier: match (sent, old) {
-                (Some(sent), Some(old)) => {
-                    let over = (settle.seen.version.digest(), settle.seen.revision.clone());
-                    old.earlier_than(&over, &sent.revision)
-                }
-                (None, Some(old)) => old.earlier.clone(),
-                (_, None) => Vec::new(),
-            },
+            superseded: old.map_or_else(Vec::new, |row| row.superseded.clone()),
             written: match sent {
                 Some(sent) => Some(sent.revision.clone()),
                 None => old.and_then(|row| row.written.clone()),
             },
+        };
+        if let Some(sent) = sent {
+            let over = (settle.seen.version.digest(), settle.seen.revision.clone());
+            row.supersede(over, &sent.revision);
         }
+        row
     }
 
     fn show(&mut self, conflict: &Conflict) {

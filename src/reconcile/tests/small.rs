@@ -335,8 +335,7 @@ impl Small {
                     Visibility::Published
                 },
                 stamp: None,
-                replaced: None,
-                earlier: Vec::new(),
+                superseded: Vec::new(),
                 written: None,
             };
             if entry.has("creating") {

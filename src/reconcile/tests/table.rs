@@ -221,7 +221,7 @@ fn f022_an_old_copy_of_what_we_replaced_changes_nothing() {
     let mut world = Small::new("a title=Ours", "", "a title=Before");
     let before = world.remote_version("a");
     let row = world.row("a");
-    row.replaced = Some((before.digest(), super::small::revision("r1")));
+    row.superseded = vec![(before.digest(), super::small::revision("r1"))];
     assert_eq!(world.planned(), "");
     // The same content under a new revision is a colleague's revert.
     world.set_revision("a", "r2");

@@ -117,7 +117,6 @@ impl Writing<'_> {
              WHERE rank > ?1 AND NOT (newest AND unlike <= ?1) AND at < ?2 AND digest NOT IN ( \
                SELECT local_digest FROM articles \
                UNION ALL SELECT remote_digest FROM articles \
-               UNION ALL SELECT replaced_digest FROM articles WHERE replaced_digest IS NOT NULL \
                UNION ALL SELECT digest FROM conflict_digests \
                UNION ALL SELECT digest FROM intent_digests) \
              LIMIT ?3)",

@@ -24,8 +24,14 @@ macro_rules! article_columns {
          local_title, local_slug, local_category, local_introtext, local_keywords, local_text, \
          remote_title, remote_slug, remote_category, remote_introtext, remote_keywords, remote_text, \
          revision, file_enabled, file_draft, remote_enabled, remote_draft, visibility, \
-         stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
-         replaced_digest, replaced_revision, written, replaced_before"
+         stamp_size, stamp_mtime, stamp_ctime, stamp_inode, written, replaced_before"
+    };
+}
+
+/// The columns that are read: an older state has the last superseded version in columns of its own.
+macro_rules! stored_columns {
+    () => {
+        concat!(article_columns!(), ", replaced_digest, replaced_revision")
     };
 }
 
@@ -36,14 +42,14 @@ macro_rules! select {
     };
 }
 
-const ALL: &str = select!(article_columns, "articles");
-const ONE: &str = select!(article_columns, "articles WHERE id = ?1");
-const AT_PLACE: &str = select!(article_columns, "articles WHERE folder = ?1 AND file = ?2");
+const ALL: &str = select!(stored_columns, "articles");
+const ONE: &str = select!(stored_columns, "articles WHERE id = ?1");
+const AT_PLACE: &str = select!(stored_columns, "articles WHERE folder = ?1 AND file = ?2");
 const PUT: &str = concat!(
     "INSERT OR REPLACE INTO articles (",
     article_columns!(),
     ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)"
+     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)"
 );
 
 /// The columns of the index `articles_index`, and no others.
@@ -120,11 +126,6 @@ impl Writing<'_> {
         self.end_rest_before_article(article)?;
         let (local, remote) = (&article.local, &article.remote);
         let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
-        let (replaced_digest, replaced_revision) = article
-            .replaced
-            .as_ref()
-            .map(|(digest, revision)| (digest, revision))
-            .unzip();
         self.run(
             PUT,
             params![
@@ -153,10 +154,8 @@ impl Writing<'_> {
                 mtime,
                 ctime,
                 inode,
-                replaced_digest,
-                replaced_revision,
                 article.written,
-                (!article.earlier.is_empty()).then_some(Json(&article.earlier)),
+                (!article.superseded.is_empty()).then_some(Json(&article.superseded)),
                 local.digest(),
                 remote.digest(),
             ],
@@ -234,7 +233,7 @@ impl Writing<'_> {
             return Ok(());
         }
         let waits =
-            row.local.slug != row.remote.slug || row.has_replaced(&row.remote, &row.revision);
+            row.local.slug != row.remote.slug || row.has_superseded(&row.remote, &row.revision);
         if waits || self.place_of(row.id)?.as_ref() != Some(&row.place) {
             self.end_rest()?;
         }
@@ -274,10 +273,11 @@ fn index_row(row: &Row<'_>) -> rusqlite::Result<IndexRow> {
 fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
     let local = version(row, 3)?;
     let remote = version_like(row, 9, &local)?;
-    let replaced = match row.get(25)? {
-        Some(digest) => Some((digest, row.get(26)?)),
-        None => None,
-    };
+    let json: Option<Json<_>> = row.get(26)?;
+    let mut superseded = json.map_or_else(Vec::new, |json| json.0);
+    if let Some(digest) = row.get(27)? {
+        superseded.insert(0, (digest, row.get(28)?));
+    }
     Ok(ArticleRow {
         id: row.get(0)?,
         place: place(row, 1)?,
@@ -288,11 +288,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
         remote_flags: flags(row, 18)?,
         visibility: row.get(20)?,
         stamp: stamp(row, 21)?,
-        replaced,
-        written: row.get(27)?,
-        earlier: row
-            .get::<_, Option<Json<_>>>(28)?
-            .map_or_else(Vec::new, |json| json.0),
+        superseded,
+        written: row.get(25)?,
     })
 }
 

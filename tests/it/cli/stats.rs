@@ -66,8 +66,7 @@ fn row(number: u8, title: &str, text: TextDigest) -> ArticleRow {
         remote_flags: Flags::default(),
         visibility: Visibility::Published,
         stamp: None,
-        replaced: None,
-        earlier: Vec::new(),
+        superseded: Vec::new(),
         written: None,
     }
 }

@@ -858,7 +858,7 @@ async fn f015_an_old_answer_after_a_lost_put_hides_no_colleagues_edit() {
     for lost in [FaultKind::ResetBefore, FaultKind::ResetAfter] {
         let (world, _, one) = one_article().await;
         world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
-        let before = world.sandbox().past();
+        let before = world.sandbox().snapshot();
         world.sandbox().inject(Fault::once(on(PUT), lost.clone()));
         // A read after the PUT is stale: it shows the version before the PUT and before the colleague's edit.
         let theirs = Hook::new(move |sandbox| {
@@ -1057,7 +1057,7 @@ async fn f016_a_lost_delete_is_not_repeated_over_a_colleagues_edit() {
 async fn f016_an_old_answer_after_a_lost_delete_hides_no_colleagues_edit() {
     let (world, _, one) = one_article().await;
     world.remove("a/one.html");
-    let before = world.sandbox().past();
+    let before = world.sandbox().snapshot();
     fail_once(&world, DELETE, FaultKind::ResetBefore);
     // A read after the DELETE is stale: it shows the version before the colleague's edit.
     let theirs = Hook::new(move |sandbox| {
@@ -1172,7 +1172,7 @@ async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer(
 async fn f016_a_deletion_that_may_have_arrived_is_held_where_nothing_tells() {
     let (mut world, ..) = one_article().await;
     world.settings.probe = false;
-    let past = world.sandbox().past();
+    let past = world.sandbox().snapshot();
     deleted_without_an_answer(&world).await;
     // A stale listing still shows the article, and without a probe there is no better answer.
     world.sandbox().serve_past(&past, 1);

@@ -31,6 +31,7 @@ mod partial;
 mod quiet;
 mod races;
 mod remote;
+mod restored_backup;
 mod restoring;
 mod restoring_over;
 mod restoring_some;

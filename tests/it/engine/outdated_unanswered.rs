@@ -2,7 +2,7 @@
 
 use crate::support::look::assert_quiet;
 use crate::support::world::{World, lines};
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Past};
+use kbsync::sandbox::{Fault, FaultKind, Matcher, Snapshot};
 use uuid::Uuid;
 
 const FIRST: &str = "<p>1</p>";
@@ -14,12 +14,12 @@ fn text_of(world: &World, id: Uuid) -> String {
 }
 
 /// An article on which both sides agree. Returns the service as it is now.
-async fn agreed() -> (World, Uuid, Past) {
+async fn agreed() -> (World, Uuid, Snapshot) {
     let world = World::new().await;
     let a = world.category("a");
     let id = world.article(a, "one", FIRST);
     world.sync().await;
-    let past = world.sandbox().past();
+    let past = world.sandbox().snapshot();
     (world, id, past)
 }
 
@@ -53,7 +53,7 @@ async fn f022_what_a_put_without_an_answer_replaced_does_not_come_back() {
     let id = world.article(a, "one", "<p>1</p>\n<p>2</p>\n<p>3</p>");
     world.sync().await;
     let sandbox = world.sandbox();
-    let past = sandbox.past();
+    let past = sandbox.snapshot();
     sandbox.set_options(|options| options.normalise.sanitise = true);
     world.edit("a/one.html", FIRST, OURS);
     world.edit("a/one.html", "<p>3</p>", "<p onclick=\"x\">3</p>");
@@ -153,7 +153,7 @@ async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
     world.edit("a/one.html", OURS, "<p>1, ours again</p>");
     sandbox.serve_past(&past, 1);
     let report = world.sync().await;
-    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+    assert_eq!(lines(&report), ["conflict both a/one.html held"]);
     assert_eq!(text_of(&world, id), THEIRS);
 }
 

@@ -433,7 +433,7 @@ fn shape(scene: &Scene) -> String {
 
 fn bare(row: &ArticleRow) -> String {
     format!(
-        "{} {} {} {} {:?} {:?} {:?} own={} replaced={:?}",
+        "{} {} {} {} {:?} {:?} {:?} own={} superseded={:?}",
         row.id,
         row.place,
         row.local.digest(),
@@ -442,7 +442,7 @@ fn bare(row: &ArticleRow) -> String {
         row.remote_flags,
         row.visibility,
         row.written.as_ref() == Some(&row.revision),
-        row.replaced.as_ref().map(|(digest, _)| *digest),
+        row.superseded.first().map(|(digest, _)| *digest),
     )
 }
 

@@ -12,7 +12,7 @@ use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::model::WorkspaceId;
 use kbsync::sandbox::{
-    AnswerEdit, Fault, FaultKind, Hook, Matcher, Options, Paging, Past, RawAnswer,
+    AnswerEdit, Fault, FaultKind, Hook, Matcher, Options, Paging, RawAnswer, Snapshot,
 };
 use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, Limits};
@@ -471,7 +471,7 @@ struct Busy {
     /// The articles of the first sync.
     rows: BTreeMap<String, Uuid>,
     /// The service as it was at the first sync.
-    first: Past,
+    first: Snapshot,
 }
 
 /// Prepares something to do through every endpoint.
@@ -496,7 +496,7 @@ async fn busy(stage: &mut Stage) -> Busy {
     }
     let report = hostile::sync(stage).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
-    let first = stage.sandbox().past();
+    let first = stage.sandbox().snapshot();
     let mut written = Written::default();
     written.add(&sides(stage));
     stage.edit("a/edited.html", "First", "Mine");
@@ -640,7 +640,7 @@ async fn stale_cell(stage: &mut Stage, endpoint: &Endpoint, others: bool, expect
     let past = if others {
         busy.first
     } else {
-        stage.sandbox().past()
+        stage.sandbox().snapshot()
     };
     let hook = Hook::new(move |sandbox| sandbox.serve_past(&past, 1));
     let on = endpoint.matchers(&busy.rows);

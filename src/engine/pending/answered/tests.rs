@@ -34,8 +34,7 @@ fn update() -> Update {
         remote_flags: Flags::default(),
         visibility: Visibility::Published,
         stamp: None,
-        replaced: None,
-        earlier: Vec::new(),
+        superseded: Vec::new(),
         written: None,
     };
     let pushed = SeenVersion::of_article(ID, &row.place, Side::Both, "pushed", &sent);
@@ -118,7 +117,7 @@ fn f015_the_rows_of_an_update_say_what_the_service_made_of_it() {
         assert_eq!(row.written, written.map(revision), "{case}");
         assert_eq!(row.remote_flags.enabled, known, "{case}");
         assert_eq!(row.visibility, Visibility::Published, "{case}");
-        assert_eq!(row.replaced, Some((update.over, revision(1))), "{case}");
+        assert_eq!(row.superseded, [(update.over, revision(1))], "{case}");
         assert_eq!(found, causes, "{case}");
     }
 }

@@ -57,8 +57,8 @@ fn only_what_a_look_at_a_few_articles_sees_leaves_it_at_rest() {
         }),
         ("a version that was replaced", false, |tx| {
             let row = article(1);
-            let replaced = Some((row.remote.digest(), row.revision.clone()));
-            tx.put_article(&ArticleRow { replaced, ..row })
+            let superseded = vec![(row.remote.digest(), row.revision.clone())];
+            tx.put_article(&ArticleRow { superseded, ..row })
         }),
         ("an article goes", false, |tx| tx.remove_article(id(1))),
         ("another name of a category", false, |tx| {

@@ -65,8 +65,10 @@ pub(super) fn article(number: u128) -> ArticleRow {
             ctime: -2,
             inode: u64::MAX,
         }),
-        replaced: Some((Digest::of_parts(&[b"x"]), Revision("2025".to_owned()))),
-        earlier: vec![(Digest::of_parts(&[b"w"]), Revision("2024".to_owned()))],
+        superseded: vec![
+            (Digest::of_parts(&[b"x"]), Revision("2025".to_owned())),
+            (Digest::of_parts(&[b"w"]), Revision("2024".to_owned())),
+        ],
         written: Some(Revision("2026".to_owned())),
     }
 }

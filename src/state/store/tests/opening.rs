@@ -259,11 +259,17 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
 fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     let dir = folder();
     let mut known = article(1);
-    known.earlier.clear();
+    known.superseded.truncate(1);
     open(dir.path())
         .write_at(NOW, |tx| tx.put_article(&known))
         .expect("written");
     let conn = Connection::open(dir.path().join("state.db")).expect("opens");
+    let (digest, revision) = &known.superseded[0];
+    conn.execute(
+        "UPDATE articles SET replaced_digest = ?1, replaced_revision = ?2",
+        (digest.as_bytes().as_slice(), &revision.0),
+    )
+    .expect("as it was");
     conn.execute_batch(
         "ALTER TABLE articles DROP COLUMN replaced_before;
          DROP TABLE tombstones;

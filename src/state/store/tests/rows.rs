@@ -96,7 +96,7 @@ fn articles_are_put_replaced_and_removed() {
             ..version("<p>theirs</p>")
         },
         stamp: None,
-        replaced: None,
+        superseded: Vec::new(),
         visibility: Visibility::NotVisible,
         ..article(2)
     };
@@ -603,7 +603,7 @@ prop_compose! {
             Visibility::Published, Visibility::Unpublished, Visibility::NotVisible,
         ]),
         stamp in any::<Option<(u64, i64, i64, u64)>>(),
-        digests in any::<(Option<[u8; 32]>, Option<[u8; 32]>)>(),
+        digests in prop::collection::vec(any::<[u8; 32]>(), 0..3),
         written in any::<Option<String>>(),
     ) -> ArticleRow {
         let [folder, file, revision, replaced] = names;
@@ -623,8 +623,7 @@ prop_compose! {
             remote_flags: Flags { enabled: flags[2], draft: flags[3] },
             visibility,
             stamp: stamp.map(|(size, mtime, ctime, inode)| Stamp { size, mtime, ctime, inode }),
-            replaced: digests.1.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced.clone()))),
-            earlier: digests.0.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced))).into_iter().collect(),
+            superseded: digests.into_iter().map(|bytes| (Digest::from_bytes(bytes), Revision(replaced.clone()))).collect(),
             written: written.map(Revision),
         }
     }

@@ -40,8 +40,7 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         remote_flags: Flags::default(),
         visibility: Visibility::Published,
         stamp: None,
-        replaced: None,
-        earlier: Vec::new(),
+        superseded: Vec::new(),
         written: None,
     };
     let change = Journalled {

@@ -259,8 +259,7 @@ impl Scene {
             remote_flags: flags,
             visibility: shown,
             stamp: None,
-            replaced: None,
-            earlier: Vec::new(),
+            superseded: Vec::new(),
             written: Some(seen.revision.clone()),
         };
         self.base.articles.insert(id, row);
@@ -332,8 +331,7 @@ impl Scene {
             remote_flags: now.flags,
             visibility: now.visibility,
             stamp: None,
-            replaced: None,
-            earlier: Vec::new(),
+            superseded: Vec::new(),
             written: sent.map(|sent| sent.revision.clone()).or(written),
         };
         self.base.articles.insert(settle.id, row);

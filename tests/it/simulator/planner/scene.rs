@@ -156,8 +156,7 @@ impl Scene {
                 remote_flags: texts::told(hidden),
                 visibility: visibility(hidden),
                 stamp: None,
-                replaced: None,
-                earlier: Vec::new(),
+                superseded: Vec::new(),
                 written: None,
             };
             self.base.articles.insert(id, row);
