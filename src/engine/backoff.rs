@@ -129,9 +129,12 @@ impl Backoff {
         })
     }
 
-    /// Returns whether the back-off for a target still runs. If the clock went back, it does not.
+    /// Returns whether the back-off for a target still runs. If the clock went back, it does not. After an old copy there
+    /// is none.
     pub(super) fn is_backing_off(&self, target: Target) -> bool {
-        self.attempts.get(&target).is_some_and(|attempt| {
+        let attempt = self.attempts.get(&target);
+        let attempt = attempt.filter(|_| !self.had_old_copy(target));
+        attempt.is_some_and(|attempt| {
             let wait = match attempt.failures {
                 0 => ASK_AGAIN,
                 failures => ASK_AGAIN.min(MINUTE << failures.min(16)),
@@ -218,8 +221,8 @@ impl Backoff {
     }
 
     /// Returns whether the last listing had an old copy of an article.
-    pub(super) fn had_old_copy(&self, id: ArticleId) -> bool {
-        let attempt = self.attempts.get(&Target::Article(id));
+    pub(super) fn had_old_copy(&self, article: Target) -> bool {
+        let attempt = self.attempts.get(&article);
         let answer = attempt.and_then(|attempt| attempt.answer.as_deref());
         answer.and_then(|answer| serde_json::from_str(answer).ok()) == Some(Answer::OldCopy)
     }
@@ -278,6 +281,10 @@ pub(super) fn attempts_after(
         }
     }
     for (target, attempt) in &before.attempts {
+        if observed.extent.lists() && before.had_old_copy(*target) {
+            // The listing has the present version by now, or the article left it.
+            answers.entry(*target).or_default();
+        }
         let is_there = match target {
             Target::Article(id) => {
                 observed.extent != Extent::All

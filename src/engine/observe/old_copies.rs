@@ -50,7 +50,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
         let target = Target::Article(id);
         engine.gathered.answers.note(target, Answer::OldCopy);
         let row = base.articles.get(&id);
-        let is_again = backoff.had_old_copy(id) && found.len() < MAX_ANSWERS;
+        let is_again = backoff.had_old_copy(target) && found.len() < MAX_ANSWERS;
         let Some(row) = row.filter(|_| is_again) else {
             continue;
         };
