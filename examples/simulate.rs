@@ -39,9 +39,9 @@ struct Wish {
     /// Stops after so many seconds
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// Stops after so many worlds
-    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
-    limit: u64,
+    /// Stops after so many worlds; with `--zoo`: hunts a defect in at most so many (10000 if not given)
+    #[arg(long)]
+    limit: Option<u64>,
     /// Stops a thread after so many worlds that broke an invariant
     #[arg(long, default_value_t = 10)]
     failures: usize,
@@ -91,7 +91,8 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     match wish.layer {
         Layer::Planner => {
-            let green = planner::show(wish.limit, wish.seed, &mut |line| println!("{line}"));
+            let limit = wish.limit.unwrap_or(u64::MAX);
+            let green = planner::show(limit, wish.seed, &mut |line| println!("{line}"));
             Ok(if green {
                 ExitCode::SUCCESS
             } else {
@@ -173,7 +174,7 @@ fn share(
                 scope.spawn(move || {
                     let step = usize::try_from(wish.threads).unwrap_or(1);
                     let mut seeds = (wish.seed + thread..).step_by(step);
-                    let limit = wish.limit / wish.threads.max(1);
+                    let limit = wish.limit.unwrap_or(u64::MAX) / wish.threads.max(1);
                     let mut told = 0;
                     run(&mut seeds, &mut |tally| {
                         for failure in &tally.failures[told..] {
@@ -245,7 +246,9 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
-    command.args(["--", "--zoo", "--limit", &wish.limit.to_string()]);
+    command.args(["--", "--zoo"]);
+    let limit = wish.limit.map(|limit| format!("--limit={limit}"));
+    command.args(limit);
     command.args(wish.only.iter().flat_map(|name| ["--only", name]));
     // Without the variable, the copy would be built into this program's target folder.
     command.env("CARGO_TARGET_DIR", root.join("target/zoo-target"));
@@ -265,8 +268,11 @@ fn hunt(wish: &Wish) -> anyhow::Result<ExitCode> {
         anyhow::ensure!(is_there, "there is no defect {name}");
     }
     defects.retain(|defect| wish.only.is_empty() || wish.only.contains(&defect.name));
-    let catches = zoo::hunt_all(&defects, wish.limit.min(100_000), &|found| {
-        println!("{}: {:?} runs", found.defect.name, found.runs);
+    let catches = zoo::hunt_all(&defects, wish.limit.unwrap_or(10_000), &|found| {
+        println!(
+            "{}: {:?} runs, {:?}",
+            found.defect.name, found.runs, found.file
+        );
         if let Some((trace, violation)) = &found.trace {
             let world = format!("{}: {}", violation.invariant, violation.message);
             println!("{}", trace::file(trace, Relation::Alone, &world));

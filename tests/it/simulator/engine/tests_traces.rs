@@ -3,19 +3,9 @@
 use super::relations::{Compare, Relation};
 use super::run::Bench;
 use super::seed;
-use super::trace::{self, Recorded};
-use std::path::{Path, PathBuf};
+use super::trace::{self, Recorded, files};
+use std::path::Path;
 use std::sync::Mutex;
-
-fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/simulator/traces");
-    let entries = std::fs::read_dir(folder).expect("the folder");
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    files.sort();
-    files
-}
 
 fn text(file: &Path) -> String {
     std::fs::read_to_string(file).expect("a text")

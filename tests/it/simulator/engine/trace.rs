@@ -21,6 +21,7 @@ use super::run::{Bench, Ground, Outcome, Source};
 use super::step::{PLAIN, Trace};
 use super::wording::{read, written};
 use super::world::Violation;
+use std::path::{Path, PathBuf};
 
 /// A run from a file.
 pub(crate) struct Recorded<'a> {
@@ -38,6 +39,17 @@ pub(crate) struct Fault {
     pub(crate) line: usize,
     /// The failed check, and its run.
     pub(crate) message: String,
+}
+
+/// Returns the paths of the trace files, by name.
+pub(crate) fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/simulator/traces");
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    files
 }
 
 /// Writes a trace as a file.

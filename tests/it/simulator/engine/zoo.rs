@@ -4,11 +4,13 @@ use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
 use super::shrink::shrink;
 use super::step::Trace;
+use super::trace;
 use super::world::Violation;
 use crate::simulator::planner;
 use crate::simulator::planted::Defect;
 use kbsync::drill::defect::let_in;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of runs of whole engines for a defect that the planner's layer finds.
@@ -19,8 +21,10 @@ const ENOUGH: u64 = 2_000;
 pub(crate) struct Catch {
     /// The defect.
     pub(crate) defect: Defect,
-    /// The number of runs until the defect was found; `None`: not found.
+    /// The number of runs of random worlds until the defect was found.
     pub(crate) runs: Option<u64>,
+    /// The trace file that finds the defect, if no random world did.
+    pub(crate) file: Option<String>,
     /// The short trace, and its violation.
     pub(crate) trace: Option<(Trace, Violation)>,
     /// The number of worlds until the planner's own layer found the defect.
@@ -30,17 +34,18 @@ pub(crate) struct Catch {
 impl Catch {
     /// Returns whether either layer found the defect.
     pub(crate) fn is_caught(&self) -> bool {
-        self.runs.is_some() || self.worlds.is_some()
+        self.runs.is_some() || self.file.is_some() || self.worlds.is_some()
     }
 }
 
-/// Hunts one defect in both layers, with at most so many runs of whole engines. A defect that the planner's layer finds
-/// is hunted for a short time only in the other layer.
+/// Hunts one defect in both layers, with at most so many random worlds of whole engines, and then with the trace files.
+/// A defect that the planner's layer finds is hunted for a short time only in the other layer.
 fn hunt(bench: &mut Bench, defect: &Defect, limit: u64) -> Catch {
     let name = Some(defect.name.as_str());
     let mut found = Catch {
         defect: defect.clone(),
         runs: None,
+        file: None,
         trace: None,
         worlds: None,
     };
@@ -68,6 +73,22 @@ fn hunt(bench: &mut Bench, defect: &Defect, limit: u64) -> Catch {
         found.trace = Some(shrink(bench, Relation::Alone, &outcome.trace, &violation));
         let_in(None);
         break;
+    }
+    if !found.is_caught() {
+        let_in(name);
+        let mut files = trace::files().into_iter();
+        let fails = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path).expect("a text");
+            trace::replay(bench, &text).is_err()
+        };
+        let file = files.find(fails);
+        found.file = file.map(|path| {
+            path.file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        });
+        let_in(None);
     }
     found
 }
@@ -119,15 +140,16 @@ pub(crate) fn table(catches: &[Catch]) -> String {
     let mut text = format!(
         "# The bug zoo\n\n\
          Each line is a defect that a patch in `tests/zoo` plants in a copy of the program: the row of the list of \
-         failures that it stands for, how many runs of whole engines (L1) it took to find it, the invariant \
-         that it violates, the steps of the shortest trace, and how many worlds of the planner alone (L0). Made by `cargo run --release --example simulate -- --zoo`.\n\n\
+         failures that it stands for, how many random runs of whole engines (L1) it took to find it, or the trace in \
+         `tests/it/simulator/traces` that finds it, the invariant that it violates, the steps of the shortest trace, and how many worlds of the planner alone (L0). Made by `cargo run --release --example simulate -- --zoo`.\n\n\
          {caught} of {} are found; the median trace has {} steps.\n\n\
          | defect | row | what is wrong | L1 runs | invariant | steps | L0 worlds |\n|---|---|---|---|---|---|---|\n",
         catches.len(),
         median(catches)
     );
     for found in catches {
-        let runs = found.runs.map_or_else(String::new, |runs| runs.to_string());
+        let runs = found.runs.map(|runs| runs.to_string());
+        let runs = runs.or(found.file.clone()).unwrap_or_default();
         let worlds = match (found.worlds, found.is_caught()) {
             (Some(worlds), _) => worlds.to_string(),
             (None, true) => String::new(),
