@@ -340,7 +340,9 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
                 line.action != Kind::UpdateCategory || !(waited || is_read)
             })
             .map(|line| {
-                let held = line.status == Status::Held;
+                // The deletions of the last minute count as well, and the minute may have ended.
+                let may_end = waited && line.action == Kind::Delete;
+                let held = line.status == Status::Held && !may_end;
                 format!("{:?} {:?} {} {held}", line.action, line.side, line.path)
             })
             .collect();

@@ -160,9 +160,6 @@ impl Run<'_> {
                 && !report.actions.iter().any(is_gone);
         }
         let held = Held::of(world, report);
-        if complete {
-            world.dealt_with(&held.ids);
-        }
         world.judge_births(&held.ids);
         for line in &report.actions {
             if line.action == Kind::Conflict
@@ -173,8 +170,6 @@ impl Run<'_> {
         }
         if whole && report.outcome == Ending::Done {
             world.ledger.touched.clear();
-            world.ledger.pending_touch.clear();
-            world.ledger.doubled.clear();
             world.ledger.recategorized.clear();
             world.ledger.died = false;
             world.ledger.expected = Default::default();

@@ -9,7 +9,6 @@ use super::run::Outcome;
 use super::step::{Call, Step, What};
 use super::world::{Side, Violation, World, has_ending, id_of};
 use kbsync::model::ArticleId;
-use kbsync::reconcile::guard::MaxDeletes;
 use std::collections::BTreeSet;
 
 /// A folder or a category, and a name without its ending.
@@ -109,24 +108,6 @@ pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
     struck.is_some_and(|struck| struck.call.is_request() || has_ending(&struck.what, ".html"))
 }
 
-/// Returns whether the second run may hold all its deletions: an article whose file was removed, and that cannot be
-/// read, counts as one deletion more.
-fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
-    let there = |run: &Outcome, piece: &Piece| {
-        let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);
-        run.halfway.iter().any(same)
-    };
-    let on_service = second.halfway.iter();
-    let on_service = on_service.filter(|piece| piece.side == Side::Service);
-    let deleted = on_service.filter(|piece| !there(first, piece)).count();
-    let limits = MaxDeletes {
-        count: u32::from(second.trace.setup.max_deletes),
-        percent: 25,
-    };
-    // The first run stayed within the limit.
-    call == Call::Read && deleted == limits.limit(second.known.len())
-}
-
 /// Returns what one run did and the other did not, apart from the effects of the fault.
 ///
 /// A cycle in which the disk failed deletes nothing, so the second run may still have what the first run deleted. An
@@ -146,12 +127,13 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
             || struck.contains(&format!("{folder}/{stem}."))
             || (*call == Call::Create && struck == stem)
     };
-    // A copy of a deleted article may lie elsewhere, in both runs.
+    // An article whose file was removed and that cannot be read counts as one deletion more, so that the second run may
+    // hold all its deletions. A copy of a deleted article may lie elsewhere, in both runs.
     let waits = |piece: &Piece| {
         let same = |other: &&Piece| (other.id, other.side) == (piece.id, piece.side);
         let mut there = first.halfway.iter().filter(same);
         let stays = |other: &Piece| other != piece && second.halfway.contains(other);
-        (!call.is_request() || is_held(*call, first, second)) && there.all(stays)
+        (!call.is_request() || *call == Call::Read) && there.all(stays)
     };
     let unmade = |piece: &Piece| {
         let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);

@@ -177,19 +177,20 @@ impl World {
         let id = id_of(staged);
         if let Some(bytes) = self.mirror.bytes(folder, name) {
             if id.is_some() && id_of(&bytes) != id {
-                // The file belongs to the article from now on, whatever its writer has changed since it was scanned.
-                let place = (folder.to_owned(), name.to_owned());
-                let out = self.ledger.taken_out.remove(&place).unwrap_or_default();
-                self.ledger.removed.add(&out);
+                // The file belongs to the article from now on, whatever its writer has changed since it was scanned. Its
+                // folder may have another name since.
+                let ledger = &mut self.ledger;
+                ledger.taken_out.retain(|(_, file), out| {
+                    let is_it = file == name;
+                    if is_it {
+                        ledger.removed.add(out);
+                    }
+                    !is_it
+                });
             }
             // The writer's earlier words belong to this id from now on.
             if let Some(id) = id.filter(|id| id_of(&bytes) != Some(*id)) {
-                let article = self.kb.articles.get(&id);
-                let sent = article.is_some_and(|article| article.tokens == Tokens::of(&bytes));
                 self.ledger.touched.insert(id);
-                let before = self.ledger.pending_touch.insert(id, self.now);
-                let first = before.is_none();
-                self.ledger.doubled.extend((first && sent).then_some(id));
             }
             return;
         }

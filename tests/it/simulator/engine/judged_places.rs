@@ -29,10 +29,10 @@ fn filed(named: &str) -> (World, ArticleId) {
 }
 
 /// An article in conflict whose file nobody touched, and which a colleague deleted. The writer may have deleted its
-/// folder's `_category.yaml` before.
-fn is_conflict_found(named: &str, unnamed: bool) -> bool {
+/// folder's `_category.yaml` before, once or twice.
+fn is_conflict_found(named: &str, unnamed: u8) -> bool {
     let (mut world, id) = filed(named);
-    if unnamed {
+    for _ in 0..unnamed {
         world.writer(Writer::Unname { folder: 0 });
     }
     world.kb.delete(id, By::Colleague).expect("deleted");
@@ -65,10 +65,11 @@ fn a_folder_is_no_known_place_while_the_creation_of_its_category_has_no_answer()
 #[test]
 fn a_conflict_without_a_change_here_is_found_unless_its_folder_is_another_category_s_or_was_until_now()
  {
-    assert!(is_conflict_found("alpha", false));
-    assert!(is_conflict_found("alpha", true));
-    assert!(!is_conflict_found("beta", false));
-    assert!(!is_conflict_found("beta", true));
+    assert!(is_conflict_found("alpha", 0));
+    assert!(is_conflict_found("alpha", 1));
+    assert!(!is_conflict_found("alpha", 2));
+    assert!(!is_conflict_found("beta", 0));
+    assert!(!is_conflict_found("beta", 1));
 }
 
 /// An article without a file, and a problem with the `_category.yaml` of a folder that may be the article's category.

@@ -131,6 +131,11 @@ impl World {
                 let (from, to) = (folder_name(from), folder_name(to));
                 if self.mirror.has_folder(from) && !self.mirror.has_folder(to) {
                     self.mirror.rename_folder(from, to);
+                    for (folder, name, bytes) in self.articles() {
+                        if folder == to && self.copied_elsewhere(&folder, &name, &bytes) {
+                            self.copied(&bytes);
+                        }
+                    }
                 }
             }
             Writer::RemoveAll => {
@@ -150,7 +155,9 @@ impl World {
                 let name = folder_name(folder);
                 let before = self.category_of(name);
                 self.mirror.remove(name, "_category.yaml");
-                if self.category_of(name) != before {
+                // A folder that had been another category's before may become that one's again.
+                let again = !self.ledger.unnamed.insert(folder);
+                if again || self.category_of(name) != before {
                     let articles = self.articles().into_iter();
                     let within = articles.filter(|(folder, ..)| folder == name);
                     let ids = within.filter_map(|(.., bytes)| id_of(&bytes));

@@ -73,14 +73,6 @@ impl Remote {
         }
     }
 
-    /// Records a request about an article. An error that stops no other request, and is not the service's own answer,
-    /// proves nothing.
-    fn in_vain(&self, id: ArticleId, error: &ServiceError) {
-        if !error.stops_all() && error.kind != ErrorKind::NotFound {
-            self.shared.lock().asks_in_vain(id);
-        }
-    }
-
     /// Makes one request: the faults, the effect, and the checks of the effect.
     async fn step<T>(
         &self,
@@ -163,15 +155,14 @@ impl ServiceRead for Remote {
 
     async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
         let what = id.to_string();
+        self.shared.lock().asked.insert(id);
         self.step(Call::Read, "GET", &what, purpose, |shared, entered| {
             let mut world = shared.lock();
             world.saw([id]);
-            world.asks(id);
             world.read_by_itself(id, entered.stale);
             world.kb.read(id, entered.stale)
         })
         .await
-        .inspect_err(|error| self.in_vain(id, error))
     }
 
     async fn list(
@@ -211,10 +202,6 @@ impl ServiceWrite for Remote {
                 world.judge_text(&new.text);
                 let made = world.write("POST", None, |kb| kb.create(new, By::Us));
                 if let Ok(article) = &made {
-                    world.told(article.id);
-                    if article.flags.enabled == Some(true) {
-                        world.expects(article.id);
-                    }
                     world.note_birth(article.id, new);
                 }
                 made
@@ -228,7 +215,6 @@ impl ServiceWrite for Remote {
         let answer = self
             .step(Call::Update, "PUT", &what, Purpose::Push, |shared, _| {
                 let mut world = shared.lock();
-                world.told(id);
                 world.judge_text(patch.text.as_deref().unwrap_or_default());
                 world.write(&what, Some(id), |kb| kb.update(id, patch, By::Us))
             })
@@ -246,14 +232,13 @@ impl ServiceWrite for Remote {
     }
 
     async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.shared.lock().asked.insert(id);
         self.step(Call::Probe, "PUT", "", purpose, |shared, _| {
             let mut world = shared.lock();
             world.saw([id]);
-            world.asks(id);
             world.kb.probe(id)
         })
         .await
-        .inspect_err(|error| self.in_vain(id, error))
     }
 
     async fn delete_article(&self, id: ArticleId) -> Answer<()> {

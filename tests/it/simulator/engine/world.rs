@@ -79,15 +79,12 @@ pub(crate) struct Ledger {
     pub(crate) emptied: BTreeMap<ArticleId, (String, String)>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
-    /// The touched articles that no full cycle has handled since, with the time of the touch.
-    pub(crate) pending_touch: BTreeMap<ArticleId, i64>,
-    /// The pending touched articles whose file was only copied, or became the article's, or had an edit of a key of the
-    /// writer's own.
-    pub(crate) doubled: BTreeSet<ArticleId>,
     /// Words that two articles have, and that the file of one no longer has.
     pub(crate) parting: BTreeMap<(ArticleId, ArticleId), Tokens>,
     /// Articles whose folder belongs to another category since the writer deleted its `_category.yaml`.
     pub(crate) recategorized: BTreeSet<ArticleId>,
+    /// Folders whose `_category.yaml` the writer has deleted.
+    pub(crate) unnamed: BTreeSet<u8>,
     /// Articles that a colleague changed since both sides were equal, with the time.
     pub(crate) edited: BTreeMap<ArticleId, i64>,
     /// Articles that a colleague deleted in this cycle.
@@ -168,8 +165,6 @@ pub(crate) struct Ledger {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Known {
     digest: u64,
-    /// The same digest without the writer's own line.
-    shared: u64,
     files: usize,
     tokens: Tokens,
 }
@@ -193,14 +188,8 @@ pub(crate) struct World {
     pub(crate) now: i64,
     /// The time at which the present cycle began, and the number of requests by then.
     pub(super) began: (i64, u64),
-    /// The time at which kbsync last read an article by itself.
-    asked: BTreeMap<ArticleId, i64>,
-    /// The time at which such a read showed that the article is gone: it is not read again.
-    missed: BTreeMap<ArticleId, i64>,
-    /// Articles that a listing showed or that kbsync created, and that kbsync has not read by themselves since.
-    listed: BTreeSet<ArticleId>,
-    /// The number of these that kbsync read in this cycle, when they were no longer listed.
-    asked_of_listed: usize,
+    /// The articles that kbsync asked for by themselves in this cycle.
+    pub(crate) asked: BTreeSet<ArticleId>,
     pub(crate) armed: Vec<Armed>,
     /// The number of calls of each kind in this cycle.
     pub(crate) calls: BTreeMap<Call, u8>,
@@ -246,10 +235,7 @@ impl World {
             ledger: Ledger::default(),
             now,
             began: (now, 0),
-            asked: BTreeMap::new(),
-            missed: BTreeMap::new(),
-            listed: BTreeSet::new(),
-            asked_of_listed: 0,
+            asked: BTreeSet::new(),
             armed: Vec::new(),
             calls: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -300,17 +286,10 @@ impl World {
             if is_article(folder, name)
                 && let Some(id) = id_of(bytes)
             {
-                let (own, line) = own_line(bytes);
-                let mut shared = DefaultHasher::new();
-                (folder, name).hash(&mut shared);
-                shared.write(&bytes[..own]);
-                shared.write(&bytes[own + line..]);
-                let shared = shared.finish();
                 let mut digest = DefaultHasher::new();
-                (shared, &bytes[own..own + line]).hash(&mut digest);
+                (folder, name, bytes).hash(&mut digest);
                 let known = ids.entry(id).or_default();
                 known.digest ^= digest.finish();
-                known.shared ^= shared;
                 known.files += 1;
                 known.tokens.read(bytes);
             }
@@ -359,14 +338,6 @@ impl World {
                 }
                 if is.digest != was.digest {
                     ledger.touched.insert(*id);
-                    let before = ledger.pending_touch.insert(*id, self.now);
-                    let first = before.is_none() || ledger.doubled.contains(id);
-                    let as_it_was = is.files == was.files + 1 || is.shared == was.shared;
-                    if first && as_it_was {
-                        ledger.doubled.insert(*id);
-                    } else {
-                        ledger.doubled.remove(id);
-                    }
                     // Words that left an article's file were removed on purpose, even if they are elsewhere.
                     ledger.removed.add(&was.tokens.without(&is.tokens));
                 }
@@ -377,8 +348,6 @@ impl World {
             }
             let new = now.keys().filter(|id| !ids.contains_key(id));
             ledger.touched.extend(new.clone());
-            let touched = new.clone().map(|id| (*id, self.now));
-            ledger.pending_touch.extend(touched);
             ledger.came_back.extend(new.map(|id| (*id, self.now)));
         }
         done
@@ -399,79 +368,9 @@ impl World {
         }
     }
 
-    /// Records that kbsync read an article by itself.
-    pub(crate) fn told(&mut self, id: ArticleId) {
-        if self.kb.articles.contains_key(&id) {
-            self.asked.insert(id, self.now);
-        } else if self.asked.remove(&id).is_some() {
-            self.missed.insert(id, self.now);
-        }
-    }
-
-    /// Records that kbsync asks for an article by itself, perhaps an article that left the listing.
-    pub(crate) fn asks(&mut self, id: ArticleId) {
-        let article = self.kb.articles.get(&id);
-        let left = article.is_none_or(|article| !article.is_published());
-        let was_listed = self.listed.remove(&id);
-        self.asked_of_listed += usize::from(left && was_listed);
-        self.told(id);
-    }
-
-    /// Records that kbsync asked for an article and learned nothing. An article that left the listing is read in its
-    /// turn from now on, even if a read said before that it does not exist.
-    pub(crate) fn asks_in_vain(&mut self, id: ArticleId) {
-        let article = self.kb.articles.get(&id);
-        let left = article.is_none_or(|article| !article.is_published());
-        let was_listed = left && self.listed.remove(&id);
-        if was_listed || left && !self.asked.contains_key(&id) {
-            self.asked_of_listed += usize::from(was_listed);
-            self.asked.insert(id, self.now);
-        }
-    }
-
-    /// Records that kbsync created an article, which it expects in the listing from now on.
-    pub(crate) fn expects(&mut self, id: ArticleId) {
-        self.listed.insert(id);
-    }
-
-    /// Returns whether reads of hidden articles, or of articles that left the listing, are rationed today: this cycle
-    /// has read as many as one cycle may, and the rest have their turn in the next cycle.
+    /// Returns whether this cycle asked for as many articles as one cycle may: the rest have their turn in the next one.
     pub(crate) fn is_rationed(&self) -> bool {
-        // Articles that the writer edited or removed are read at other times.
-        let hidden = |id: &ArticleId| {
-            let article = self.kb.articles.get(id);
-            let ledger = &self.ledger;
-            let as_ever = !ledger.pending_touch.contains_key(id) || ledger.doubled.contains(id);
-            article.is_none_or(|article| !article.is_published())
-                && (as_ever && !ledger.withdrawn.contains(id) || self.is_emptied(*id))
-        };
-        let of_hidden = |(id, _): &(&ArticleId, &i64)| hidden(id);
-        let due = self.now - 24 * 3600 * 1_000_000_000;
-        let mut asked = self.asked.iter().filter(of_hidden);
-        let waits = asked.any(|(_, at)| *at <= due);
-        let all = self.asked.iter().chain(&self.missed).filter(of_hidden);
-        let asked = all.filter(|(_, at)| **at >= self.began.0).count();
-        // Articles that left the listing all at once are rationed, too.
-        let left = |id: &ArticleId| {
-            let article = self.kb.articles.get(id);
-            article.is_none_or(|article| !article.is_published())
-        };
-        let limit = self.ledger.limit;
-        (waits && asked >= limit) || (self.listed.iter().any(left) && self.asked_of_listed >= limit)
-    }
-
-    /// Ends a full cycle. The writer's earlier deeds are handled, except for open articles.
-    pub(crate) fn dealt_with(&mut self, open: &BTreeSet<ArticleId>) {
-        let began = self.began.0;
-        let pending = &mut self.ledger.pending_touch;
-        pending.retain(|id, at| *at > began || open.contains(id));
-    }
-
-    /// Returns whether an article's file exists and is empty since its writer emptied it.
-    fn is_emptied(&self, id: ArticleId) -> bool {
-        let place = self.ledger.emptied.get(&id);
-        let bytes = place.and_then(|(folder, name)| self.mirror.bytes(folder, name));
-        bytes.is_some_and(|bytes| bytes.is_empty())
+        self.asked.len() >= self.ledger.limit.max(1)
     }
 
     /// Records that kbsync looked at a folder, or at a name in it.
@@ -518,7 +417,6 @@ impl World {
 
     /// Records the articles of a listing, some of which may be gone.
     pub(crate) fn listed(&mut self, ids: Vec<ArticleId>) {
-        self.listed.extend(&ids);
         let gone = ids.iter().filter(|id| !self.kb.articles.contains_key(id));
         self.ledger.shown_gone.extend(gone);
         self.ledger.gone_when_seen = self.ledger.removed_there;
@@ -672,7 +570,7 @@ impl World {
         self.down = 0;
         self.full = false;
         self.began = (self.now, self.requests());
-        self.asked_of_listed = 0;
+        self.asked.clear();
         self.begin_births();
         self.forget_answered_categories();
         let unanswered = self.ledger.unanswered_deletes.values_mut();
@@ -737,16 +635,6 @@ pub(crate) fn id_of(bytes: &[u8]) -> Option<ArticleId> {
         .take(12)
         .find_map(|line| line.strip_prefix("id: "))?;
     line.trim().parse().ok()
-}
-
-/// Returns the start and the length of the writer's own line.
-fn own_line(bytes: &[u8]) -> (usize, usize) {
-    let key = b"\nowner:";
-    let Some(start) = bytes.windows(key.len()).position(|found| found == key) else {
-        return (bytes.len(), 0);
-    };
-    let line = bytes[start + 1..].iter().take_while(|byte| **byte != b'\n');
-    (start, line.count() + 1)
 }
 
 /// Returns whether a file can be an article.
