@@ -22,7 +22,8 @@ pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps};
 
 use crate::engine::observation::Observation;
 use crate::engine::ports::{Teller, begin_phase, report_done};
-use crate::engine::report::{Report, Status};
+use crate::engine::reasons::put_below;
+use crate::engine::report::{Line, Report, Status};
 use crate::engine::{Engine, Stop, StopCause};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
@@ -73,6 +74,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         to_send,
         edited_copies: Vec::new(),
         done: 0,
+        prefix: engine.settings.prefix.clone(),
     };
     // The validator (ETag) of an older listing must not cover rows from this one. If this run dies and the service
     // later returns to the older content, the validator would hide that change.
@@ -264,35 +266,44 @@ fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut
         state.done += 1;
         report_done(teller, state.done);
     }
-    match result {
-        StepResult::Done(note) => {
-            tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %Field::keys(&action.fields, ","), side = action.side.word(), "{}", action.kind.word());
-            state.say(action, Status::Done, note);
-        }
-        StepResult::Retry(reason) => state.say(action, Status::Skipped, Some(reason)),
+    let (status, reason) = match result {
+        StepResult::Done(note) => (Status::Done, note),
+        StepResult::Retry(reason) => (Status::Skipped, Some(reason)),
         StepResult::Overtaken(reason) => {
             state.report.overtaken.insert(action.path.clone());
-            state.say(action, Status::Skipped, Some(reason));
+            (Status::Skipped, Some(reason))
         }
-        StepResult::Held(reason) => state.say(action, Status::Held, Some(reason)),
-        StepResult::Failed(reason) => {
-            tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
-            state.say(action, Status::Failed, Some(reason));
-        }
+        StepResult::Held(reason) => (Status::Held, Some(reason)),
+        StepResult::Failed(reason) => (Status::Failed, Some(reason)),
         StepResult::Unsafe(reason) => {
-            tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
             state.obstacles.doubt.get_or_insert_with(|| reason.clone());
-            state.say(action, Status::Failed, Some(reason));
+            (Status::Failed, Some(reason))
         }
         StepResult::Stopped(stop) => {
-            state.say(action, Status::Skipped, Some(stop.message.clone()));
+            let message = stop.message.clone();
             state.obstacles.stop = Some(stop);
+            (Status::Skipped, Some(message))
         }
         StepResult::MirrorUnwritable(stop) => {
-            tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
-            state.say(action, Status::Failed, Some(stop.message.clone()));
+            let message = stop.message.clone();
             state.obstacles.stop_mirror(stop);
+            (Status::Failed, Some(message))
         }
+    };
+    let line = state.say(action, status, reason).clone();
+    log_step(line, &state.prefix);
+}
+
+/// Logs a step that was done or that failed; the caller of the cycle logs what waits.
+fn log_step(line: Line, prefix: &str) {
+    let (mut path, word) = (line.path, line.action.word());
+    put_below(prefix, &mut path, None);
+    let id = line.id.map(tracing::field::display);
+    if line.status == Status::Done {
+        let fields = Field::keys(&line.fields, ",");
+        tracing::info!(%path, id, %fields, side = line.side.word(), "{word}");
+    } else if line.status == Status::Failed {
+        tracing::warn!(%path, id, reason = line.reason, "{word} failed");
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct ApplyState<'a> {
     pub(super) to_send: usize,
     /// The number of sent steps, for progress.
     pub(super) done: u64,
+    /// The workspace's folder in the mirror, for the log.
+    pub(super) prefix: String,
 }
 
 /// The outcome of one step.
@@ -59,13 +61,14 @@ pub(super) enum StepResult {
 }
 
 impl ApplyState<'_> {
-    pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
+    /// Adds a line to the report, and returns it.
+    pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) -> &Line {
         if status != Status::Done {
             self.obstacles.note_taken(action);
         }
         let mut line = Line::of(action, status, reason);
         line.id = line.id.or_else(|| self.new_ids.get(&action.path).copied());
-        self.report.actions.push(line);
+        self.report.actions.push_mut(line)
     }
 
     /// Replaces the provisional id of a new category; `None`: the category was not created.

@@ -291,11 +291,25 @@ fn several_workspaces_are_one_daemon() {
         service.workspace
     );
     kb.write("kbsync.yaml", &settings.replace(&one, &both));
-    let daemon = Daemon::start(&kb, &[]);
+    let daemon = Daemon::spawn(&kb, &["--log-format", "json"]);
     let path = "de/rechnungen/mahnung.html";
+    until("the first cycle", || kb.exists(path));
     let before = kb.read(path);
     kb.write(path, &before.replace("alt", "neu"));
     until("the save is live", || holds(&service, "<p>neu</p>"));
+    let new = "de/rechnungen/frist.html";
+    kb.write(new, "---\ntitle: Frist\n---\n<p>lang</p>\n");
+    // A step is logged with its path in the mirror, and with the id of a new article.
+    let logged = |message: &str, path: &str| {
+        let log = daemon.log();
+        let records = log
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let mut records = records.filter(|record: &serde_json::Value| record["path"] == path);
+        records.any(|record| record["message"] == message && record["id"].is_string())
+    };
+    until("the update is logged", || logged("update", path));
+    until("the creation is logged", || logged("create", new));
     let id = service.sandbox.articles()[0].id;
     service
         .sandbox
