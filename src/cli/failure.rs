@@ -158,9 +158,14 @@ impl From<Refused> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
+        let error = anyhow::Error::msg(refusal.message);
+        let path = refusal.path.filter(|path| !path.is_empty());
         Self {
             code: ExitCode::numbered(refusal.code),
-            error: anyhow::Error::msg(refusal.message),
+            error: match path {
+                Some(path) => error.context(path),
+                None => error,
+            },
             help: Some(refusal.help).filter(|help| !help.is_empty()),
         }
     }

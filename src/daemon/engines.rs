@@ -272,7 +272,11 @@ pub async fn run_job<S: Service, D: Disk>(
 pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
     let stop = report.stopped.as_ref();
     let stop = stop.filter(|stop| stop.cause != StopCause::Git)?;
-    Some(advise(stop.clone().into()))
+    let mut failure = advise(stop.clone().into());
+    if !stop.workspace.is_empty() {
+        failure.message = format!("{}: {}", stop.workspace, failure.message);
+    }
+    Some(failure)
 }
 
 /// Returns a command's approvals for the workspace with a prefix.

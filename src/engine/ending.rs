@@ -69,6 +69,9 @@ pub struct Stop {
     pub cause: StopCause,
     /// The failure in words.
     pub message: String,
+    /// The folder below the mirror of the workspace; empty if the workspace is the whole mirror.
+    #[serde(default)]
+    pub workspace: String,
 }
 
 /// The cause of a stop.
@@ -92,11 +95,20 @@ impl std::fmt::Display for Stop {
 impl std::error::Error for Stop {}
 
 impl Stop {
-    pub(super) fn of(error: ServiceError) -> Self {
+    /// Makes a stop; the report adds the workspace.
+    pub fn new(cause: StopCause, message: String) -> Self {
         Self {
-            cause: StopCause::Service(error.kind.clone()),
-            message: format!("{:#}", anyhow::Error::new(error)),
+            cause,
+            message,
+            workspace: String::new(),
         }
+    }
+
+    pub(super) fn of(error: ServiceError) -> Self {
+        Self::new(
+            StopCause::Service(error.kind.clone()),
+            format!("{:#}", anyhow::Error::new(error)),
+        )
     }
 
     /// Returns the ending of the cycle.
@@ -118,10 +130,7 @@ impl Stop {
 
     /// Git is the cause: the same command can go on later.
     pub(super) fn of_git(why: &str) -> Self {
-        Self {
-            cause: StopCause::Git,
-            message: format!("nothing is synced: {why}"),
-        }
+        Self::new(StopCause::Git, format!("nothing is synced: {why}"))
     }
 }
 
@@ -144,10 +153,10 @@ pub fn ending_of(kind: &ErrorKind) -> Ending {
 /// Makes a stop of a service error, for the report. Returns any other error to the caller.
 pub(super) fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
-        Some(cause) => Ok(Stop {
-            cause: StopCause::Service(cause.kind.clone()),
-            message: format!("{error:#}"),
-        }),
+        Some(cause) => Ok(Stop::new(
+            StopCause::Service(cause.kind.clone()),
+            format!("{error:#}"),
+        )),
         None => Err(error),
     }
 }

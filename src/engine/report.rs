@@ -184,6 +184,9 @@ impl Report {
         for problem in &mut self.problems {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
+        if let Some(stop) = &mut self.stopped {
+            prefix.clone_into(&mut stop.workspace);
+        }
     }
 
     /// An empty report.

@@ -341,10 +341,7 @@ fn not_written(error: &DiskError) -> StepResult {
         }
         DiskErrorKind::Denied | DiskErrorKind::Other => StepResult::Unsafe(error.in_words()),
         DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
-            StepResult::MirrorUnwritable(Stop {
-                cause: StopCause::Mirror,
-                message: error.in_words(),
-            })
+            StepResult::MirrorUnwritable(Stop::new(StopCause::Mirror, error.in_words()))
         }
     }
 }

@@ -365,6 +365,26 @@ fn workspaces_that_are_not_named_are_left_alone() {
 }
 
 #[test]
+fn a_failure_names_the_workspace_where_there_are_several() {
+    let service = Service::empty();
+    let unknown = "0190c8a2-0000-7000-8000-000000000001";
+    let mut kb = Kb::with_settings(&format!(
+        "service: {}\nworkspaces: [{{id: {}, folder: en}}, {{id: {unknown}, folder: de}}]\n",
+        service.url, service.workspace
+    ));
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
+    kb.run(&["sync"]).exits(1).complains(
+        "error: de: failed to list the workspace",
+        "`kbsync workspaces`",
+    );
+    let json = kb.run(&["sync", "--json"]).exits(1).json();
+    let problems = json["problems"].as_array().expect("a list");
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(problems[0]["path"], "de");
+}
+
+#[test]
 fn several_workspaces_are_synced_in_turn_into_one_report() {
     let service = Service::empty();
     let start = service.category("start");

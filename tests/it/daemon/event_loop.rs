@@ -206,10 +206,7 @@ impl CycleRunner for Fake {
                 Outage::TokenRejected => ErrorKind::Unauthorized,
                 Outage::Stopping => ErrorKind::Closed,
             };
-            report.stopped = Some(Stop {
-                cause: StopCause::Service(kind),
-                message: outage.to_string(),
-            });
+            report.stopped = Some(Stop::new(StopCause::Service(kind), outage.to_string()));
         } else if let Scope::Paths(due) = &job.scope {
             report.actions = due
                 .paths()
