@@ -8,9 +8,9 @@
 use super::{
     Event,
     control::{ProgressSink, QueuedCommand, Refusal, Response},
-    debounce::{DuePaths, Touch},
+    debounce::DuePaths,
     git::{Remembered, Trees},
-    job::{CycleOutcome, CycleRunner, Job},
+    job::{CycleOutcome, CycleRunner, Job, Scope},
     log_once::LogOnce,
     loop_state::LoopState,
     outage::{Outage, OutageChange},
@@ -110,11 +110,6 @@ impl<C: CycleRunner> EventLoop<C> {
     /// Runs until a stop signal.
     pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
         self.state.supervisor.ready();
-        // It is unknown when these files were removed, so their grace time begins now.
-        let now = Instant::now();
-        for path in self.cycles.missing_files() {
-            self.state.work_queue.touched(&path, Touch::Removed, now);
-        }
         let ended = loop {
             if self.state.stop_signals > 0 {
                 break Ended::Stopped;
@@ -131,7 +126,7 @@ impl<C: CycleRunner> EventLoop<C> {
             let queue = &mut self.state.work_queue;
             queue.judge(|due| cycles.drop_unchanged(due));
             let next = queue.next(now, |due| cycles.drop_unchanged(due));
-            if let Some(next) = next {
+            if let Some(mut next) = next {
                 if self.is_lost() {
                     break Ended::Lost;
                 }
@@ -139,6 +134,11 @@ impl<C: CycleRunner> EventLoop<C> {
                 if next.only_if_changed && self.cycles.is_as_recorded() {
                     tracing::info!("events were lost, but no file has changed");
                     continue;
+                }
+                if let Scope::Everything | Scope::Mirror = next.job.scope {
+                    let missing = self.cycles.missing_files().into_iter().collect();
+                    let in_motion = self.state.work_queue.note_missing(missing, now.steady);
+                    next.job.in_motion.extend(in_motion);
                 }
                 if let Some(ended) = self.run_cycle(next, &mut events).await {
                     break ended;

@@ -246,7 +246,7 @@ pub trait CycleRunner {
     /// Returns the stored record of git for the workspace with this prefix.
     fn remembered(&self, prefix: &str) -> Remembered;
 
-    /// Returns the files that disappeared while no daemon ran, except the files that already wait for a person.
+    /// Returns the known files that are missing, except the files that already wait for a person.
     fn missing_files(&mut self) -> Vec<String>;
 
     /// Returns why the daemon has lost its mirror, if the lock or the state was removed or replaced.

@@ -9,7 +9,7 @@ use crate::engine::observe::index::{Index, load_base, load_beside};
 use crate::engine::observe::local::MirrorScanner;
 use crate::engine::open_actions;
 use crate::engine::settings::InMotion;
-use crate::mirror::disk::{At, Disk};
+use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow};
@@ -162,8 +162,11 @@ pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Pla
     let held = open_actions::held(store)?;
     let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();
     let rows = store.index()?;
-    let gone =
-        |place: &Place| matches!(disk.look(At::Folder(&place.folder), &place.file), Ok(None));
+    let gone = |place: &Place| match disk.look(At::Folder(&place.folder), &place.file) {
+        Ok(found) => found.is_none(),
+        // The folder is gone.
+        Err(error) => error.kind == DiskErrorKind::NotFound,
+    };
     Ok(rows
         .into_iter()
         .filter(|row| !held.contains(&row.id) && gone(&row.place))

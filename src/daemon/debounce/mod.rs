@@ -74,6 +74,11 @@ impl DuePaths {
             .collect()
     }
 
+    /// Returns whether a path was removed, and its grace time is over.
+    pub(super) fn has_removed(&self, path: &str) -> bool {
+        self.removed.contains_key(path)
+    }
+
     /// Adds paths that became due later. For a path in both sets, `newer` wins.
     pub fn add_later(&mut self, newer: Self) {
         for path in &newer.changed {
@@ -310,7 +315,7 @@ fn collect<'w>(waiting: impl Iterator<Item = (&'w String, &'w Waiting)>) -> DueP
 }
 
 /// Returns the folders above a path, nearest last.
-fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
 

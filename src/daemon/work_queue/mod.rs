@@ -19,7 +19,7 @@ pub use finish::is_push;
 
 use super::{
     control::QueuedCommand,
-    debounce::{Debounce, Delays, DuePaths, Touch},
+    debounce::{Debounce, Delays, DuePaths, Touch, folders_above},
     git::{self, Busy, Known, NotPublished},
     job::{Job, Trigger},
     outage::{Outage, OutageBackoff},
@@ -104,6 +104,8 @@ pub struct WorkQueue {
     covered_doubts: BTreeSet<Cause>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
+    /// The files that were missing at the last look at all files. Their grace time has begun.
+    missing: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
@@ -135,6 +137,7 @@ impl WorkQueue {
             covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
+            missing: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
             doubts: BTreeSet::new(),
@@ -160,6 +163,26 @@ impl WorkQueue {
     /// Adds an event of a path.
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
         self.debounce.record(path, touch, now);
+    }
+
+    /// Takes the missing files before a look at all files. Their removals may have had no event, so the grace time of
+    /// each begins now, unless it is over or has begun. Returns the files that are in motion by this.
+    pub fn note_missing(&mut self, missing: BTreeSet<String>, now: Instant) -> BTreeSet<String> {
+        let before = std::mem::replace(&mut self.missing, missing);
+        let waited = |path: &str| {
+            let settled = self.running.contains(path);
+            settled || self.due.has_removed(path) || self.deferred.due.has_removed(path)
+        };
+        let is_new = |path: &&String| {
+            let mut with_folders = folders_above(path).chain([path.as_str()]);
+            !before.contains(*path) && !with_folders.any(waited)
+        };
+        let new: BTreeSet<String> = self.missing.iter().filter(is_new).cloned().collect();
+        for path in &new {
+            self.debounce.record(path, Touch::Removed, now);
+        }
+        self.left_out.extend(new.iter().cloned());
+        new
     }
 
     /// Adds a doubt: it is unknown which paths were touched.

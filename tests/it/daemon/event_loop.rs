@@ -1265,6 +1265,28 @@ async fn f073_what_went_before_the_start_has_its_grace_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f073_a_removal_without_an_event_has_its_grace_time_when_a_poll_finds_it() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            bench.script.lock().expect("script").missing = strings(&["a/gone.html"]);
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            assert!(bench.full()[0].in_motion.contains("a/gone.html"));
+            bench.clear();
+            seconds(70).await;
+            assert_eq!(bench.jobs(), [(Trigger::Watch, strings(&["-a/gone.html"]))]);
+            // The file is still missing, and its grace time is over.
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            assert!(bench.full()[0].in_motion.is_empty());
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn f084_a_removal_whose_grace_ends_while_a_poll_runs_is_still_gits() {
     let (folder, stage) = work_tree();
     stage
