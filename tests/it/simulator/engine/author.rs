@@ -96,6 +96,7 @@ pub(crate) fn setup(seed: u64) -> Setup {
         commands: random.percent(40),
         max_deletes: if random.percent(70) { 10 } else { 3 },
         thrifty: Random::stream(seed, "budget").percent(12),
+        fine: Random::stream(seed, "times").percent(60),
     }
 }
 

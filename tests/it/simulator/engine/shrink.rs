@@ -85,7 +85,7 @@ impl Shrinker<'_> {
     }
 
     fn plain_setup(&mut self) {
-        let plain: [fn(&mut Setup); 10] = [
+        let plain: [fn(&mut Setup); 11] = [
             |setup| setup.bodies = true,
             |setup| setup.etag = false,
             |setup| setup.by_category = false,
@@ -96,6 +96,7 @@ impl Shrinker<'_> {
             |setup| setup.no_window = false,
             |setup| setup.commands = false,
             |setup| setup.thrifty = false,
+            |setup| setup.fine = false,
         ];
         for change in plain {
             let mut setup = self.best.setup;

@@ -394,6 +394,8 @@ settings! {
         max_deletes: u8 = 10,
         /// The budget has few requests a minute and a day.
         thrifty: bool = false,
+        /// Times of files have fractions of a second. Whole seconds are racy for longer.
+        fine: bool = false,
     }
 }
 
