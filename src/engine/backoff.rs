@@ -22,7 +22,7 @@ use crate::state::{Attempt, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The state's key for the service's first refusal of a probe.
+/// The state's key for the time of the service's last refusal of a probe.
 const PROBE_REFUSED: &str = "probe_refused";
 
 /// The time for which an answer is valid, in milliseconds.
@@ -87,24 +87,25 @@ impl Answers {
         self.note(Target::Article(id), Answer::AsRecorded);
     }
 
-    /// Ends probing for this workspace after the first refusal, with a warning in the log.
+    /// Ends probing in this workspace for a day after a refusal, with a warning in the log.
     pub(super) fn stop_probing(
         &mut self,
         store: &mut Store,
         error: &ServiceError,
     ) -> anyhow::Result<()> {
         self.probe_refused = true;
-        tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
-        let reason = error.to_string();
-        store.learn(|tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        tracing::warn!(%error, "the service refuses probes; for a day, articles that leave the listing wait for a person");
+        let now = store.now();
+        store.learn(|tx| tx.put_value(PROBE_REFUSED, Some(&now)))?;
         Ok(())
     }
 }
 
 /// Returns whether probes are allowed, by the settings and the service.
 pub(super) fn may_probe<S, D>(engine: &Engine<S, D>) -> anyhow::Result<bool> {
-    let allowed = engine.settings.probe && !engine.gathered.answers.probe_refused;
-    Ok(allowed && engine.store.meta(PROBE_REFUSED)?.is_none())
+    let refused: Option<Timestamp> = engine.store.value(PROBE_REFUSED)?;
+    let is_recent = refused.is_some_and(|at| engine.store.now().millis_since(at) < ASK_AGAIN);
+    Ok(engine.settings.probe && !engine.gathered.answers.probe_refused && !is_recent)
 }
 
 /// The stored attempts at the start of a cycle.

@@ -15,11 +15,8 @@ pub(super) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 
 /// Returns whether a document has the content of a version, except its category, which the folder decides.
 pub(super) fn says(document: &Document, version: &Version) -> bool {
-    document.title() == version.title
-        && document.introtext() == version.introtext
-        && document.keywords() == version.keywords
-        && document.slug().is_none_or(|slug| slug == version.slug)
-        && TextDigest::of(document.text()) == version.text
+    let slug = document.slug().unwrap_or(&version.slug).to_owned();
+    document.version(slug, version.category) == *version
 }
 
 /// The digest of a body with CRLF read as LF, if different.

@@ -159,9 +159,9 @@ impl Observation {
     /// Returns the articles whose response was an old copy.
     pub(super) fn old_copies(&self, base: &Base) -> Vec<ArticleId> {
         let articles = &self.remote.articles;
-        let is_old = |row: &&ArticleRow| match articles.get(&row.id) {
-            Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),
-            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+        let is_old = |row: &&ArticleRow| {
+            let seen = articles.get(&row.id).and_then(Remote::present);
+            seen.is_some_and(|seen| is_outdated(row, &seen.version, &seen.revision))
         };
         let rows = base.articles.values();
         let rows = rows.filter(|row| !row.superseded.is_empty());
@@ -173,13 +173,13 @@ impl Observation {
     /// result.
     fn mark_unclaimed_revisions(&mut self) {
         let articles = &self.remote.articles;
-        let unclaimed = |row: &&ArticleRow| match articles.get(&row.id) {
-            Some(Remote::Present(seen)) => {
+        let unclaimed = |row: &&ArticleRow| {
+            let seen = articles.get(&row.id).and_then(Remote::present);
+            seen.is_some_and(|seen| {
                 seen.visibility == Visibility::Published
                     && seen.revision != row.revision
                     && seen.version == row.remote
-            }
-            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+            })
         };
         let rows = self.base.articles.values();
         let rows = rows.filter(|row| {

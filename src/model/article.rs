@@ -157,10 +157,9 @@ impl Version {
 
     /// Returns whether two versions are equal except for their category and slug.
     pub fn same_words(&self, other: &Self) -> bool {
-        self.title == other.title
-            && self.introtext == other.introtext
-            && self.keywords == other.keywords
-            && self.text == other.text
+        let mut fields = Self::FIELDS.into_iter();
+        let is_place = |field| matches!(field, Field::Slug | Field::Category);
+        fields.all(|field| is_place(field) || self.agrees(other, field))
     }
 
     /// Returns whether a field is equal in two versions. Fields that versions do not have are always equal.

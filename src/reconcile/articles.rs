@@ -112,7 +112,7 @@ pub(crate) fn base_is_current(row: &ArticleRow) -> bool {
 /// Returns whether an answer is a stale read of a version that our own writes replaced: it shows nothing of a
 /// colleague's later edits. If our last write restored exactly that version and revision, the two cannot be told apart,
 /// and the answer counts as current.
-pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
+pub(crate) fn is_outdated(row: &ArticleRow, version: &Version, revision: &Revision) -> bool {
     let left = row.written.as_ref() == Some(revision) && row.remote == *version;
     row.has_superseded(version, revision) && !left
 }

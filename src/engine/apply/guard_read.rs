@@ -175,10 +175,7 @@ pub(super) fn mark_for_reading<'a>(
 /// Returns whether an article was read under this revision in this cycle.
 fn has_read(id: ArticleId, revision: &Revision, state: &ApplyState<'_>) -> bool {
     let known = state.latest.get(&id).map(|(_, revision)| revision);
-    let listed = || match state.observed.remote.articles.get(&id) {
-        Some(Remote::Present(seen)) => Some(&seen.revision),
-        Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
-    };
+    let listed = || Some(&state.observed.remote.articles.get(&id)?.present()?.revision);
     known.or_else(listed) == Some(revision)
 }
 
@@ -196,7 +193,7 @@ pub(super) fn is_old_copy(
     revision: &Revision,
 ) -> bool {
     let row = state.row(id);
-    row.is_some_and(|row| is_outdated(row, revision, version))
+    row.is_some_and(|row| is_outdated(row, version, revision))
 }
 
 /// Returns the result of a step whose guard read is an old copy.

@@ -140,12 +140,11 @@ pub(super) async fn ask<S: Service, D: Disk>(
         .await
     {
         Ok(article) => {
-            let visibility = visibility_of(article.flags);
-            let visibility = match visibility {
-                Visibility::Published if question.listed => Visibility::Published,
-                // Not listed although nothing hides it: ask again after a day.
-                Visibility::Published => Visibility::Unpublished,
-                Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
+            // An article that is not listed although nothing hides it is asked about again after a day.
+            let visibility = if question.listed {
+                visibility_of(article.flags)
+            } else {
+                Visibility::Unpublished
             };
             take_answer(engine, article, visibility, row).map(Ok)
         }
@@ -252,19 +251,14 @@ pub(super) fn store_visibility(
 
 /// Returns whether an answer shows a published article.
 fn is_published(answer: &Remote) -> bool {
-    match answer {
-        Remote::Present(seen) => seen.visibility == Visibility::Published,
-        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
-    }
+    let seen = answer.present();
+    seen.is_some_and(|seen| seen.visibility == Visibility::Published)
 }
 
 /// Returns whether an answer shows a gap in the listing: nothing hides the article, so other missing articles may exist
 /// as well.
 fn shows_a_gap(answer: &Remote) -> bool {
-    match answer {
-        Remote::Present(seen) => !seen.flags.hides(),
-        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
-    }
+    answer.present().is_some_and(|seen| !seen.flags.hides())
 }
 
 fn in_scope(base: &Base, paired: &Paired, policy: &Policy, id: ArticleId) -> bool {

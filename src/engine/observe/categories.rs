@@ -257,10 +257,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     let unplaced = |remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
         unknown_ids
             .iter()
-            .filter_map(|id| match remote.articles.get(id)? {
-                Remote::Present(seen) => Some((*id, seen.version.category)),
-                Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-            })
+            .filter_map(|id| Some((*id, remote.articles.get(id)?.present()?.version.category)))
             .filter(|(_, category)| {
                 !base.categories.contains_key(category) && !remote.categories.contains_key(category)
             })

@@ -21,7 +21,7 @@ use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow, Visibility};
 use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::listed_as_known;
-use crate::reconcile::snapshot::{Base, Remote};
+use crate::reconcile::snapshot::Base;
 use crate::service::{ListEnd, Service};
 use crate::state::store::Store;
 use crate::state::{StateError, Target};
@@ -207,12 +207,10 @@ pub(super) fn differences<S: Service, D: Disk>(
     }
     let stays = |row: &ArticleRow| {
         paths::is_in_its_folder(row, &base.categories)
-            && match listing.articles.get(&row.id) {
-                Some(Remote::Present(seen)) => paths::stays(row, seen),
-                Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => false,
-                // The listing equals the base.
-                None => true,
-            }
+            // An article that is not in the listing equals the base.
+            && listing.articles.get(&row.id).is_none_or(|entry| {
+                entry.present().is_some_and(|seen| paths::stays(row, seen))
+            })
     };
     if rows.len() < ids.len() || !rows.values().all(stays) {
         return Ok(None);

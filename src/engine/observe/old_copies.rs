@@ -23,8 +23,9 @@ const OUTDATED: &str = "the service lists an older version of this article than 
                         which of the two counts, so kbsync waits for the newer one; if this goes on, save the article \
                         in the dashboard";
 
-/// The number of answers in one cycle: more than the number of roll-backs that go through without a person.
-const MAX_ANSWERS: usize = 2 * MAX_ROLLBACKS;
+/// The number of probes in one cycle: enough that the roll-backs after a restored backup are more than go through
+/// without a person.
+const MAX_PROBES: usize = 2 * MAX_ROLLBACKS;
 
 /// Asks for the articles of which the last listing had an old copy, too.
 pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
@@ -34,7 +35,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
 ) -> anyhow::Result<()> {
     let policy = engine.settings.policy(&observed.request);
     let mut old = observed.old_copies(base);
-    // The validator of such a listing proves nothing.
+    // The validator of such a listing proves nothing. A cycle may look twice, and the second look is no later listing.
     observed.service.unlisted |= !old.is_empty();
     let answers = &engine.gathered.answers;
     old.retain(|id| {
@@ -45,15 +46,16 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
         return Ok(());
     }
     let backoff = Backoff::read(&engine.store, &engine.request)?;
-    let mut found = Vec::new();
+    let (mut found, mut probes) = (Vec::new(), 0);
     for id in old {
         let target = Target::Article(id);
         engine.gathered.answers.note(target, Answer::OldCopy);
         let row = base.articles.get(&id);
-        let is_again = backoff.had_old_copy(target) && found.len() < MAX_ANSWERS;
+        let is_again = backoff.had_old_copy(target) && probes < MAX_PROBES;
         let Some(row) = row.filter(|_| is_again) else {
             continue;
         };
+        probes += 1;
         let question = Question {
             id,
             get: false,
@@ -66,7 +68,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
                 observed.problems.push(problem);
             }
             Err(error) => {
-                // A few answers of many would go through as a few roll-backs.
+                // No answer counts: a part of them would stay below the guard of roll-backs.
                 observed.stop_for(error);
                 return Ok(());
             }
@@ -76,6 +78,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
         if let Some(row) = base.articles.get_mut(&id) {
             believe(&mut engine.store, row, &seen)?;
         }
+        // The answer explains the old copy, so that it is no old copy in the next listing.
         let is_hidden = seen.visibility != Visibility::Published;
         let answer = is_hidden.then_some(Answer::AsRecorded);
         engine.gathered.answers.note(Target::Article(id), answer);

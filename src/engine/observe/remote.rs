@@ -160,10 +160,8 @@ pub(in crate::engine) fn record_without_row(
     observed: &Observation,
 ) -> anyhow::Result<()> {
     let articles = observed.remote.articles.iter();
-    let without_row = articles.filter_map(|(id, entry)| match entry {
-        Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, &seen.version)),
-        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-    });
+    let articles = articles.filter(|(id, _)| !base.articles.contains_key(id));
+    let without_row = articles.filter_map(|(id, entry)| Some((*id, &entry.present()?.version)));
     let without_row: Vec<(ArticleId, &Version)> = without_row.collect();
     if without_row.is_empty() {
         return Ok(());
@@ -351,5 +349,5 @@ const OUTDATED: &str =
 fn outdated_at<'a>(found: &RemoteArticle, base: &'a Base) -> Option<&'a Place> {
     let row = base.articles.get(&found.id)?;
     let version = version_of(found, &row.remote);
-    is_outdated(row, &found.revision, &version).then_some(&row.place)
+    is_outdated(row, &version, &found.revision).then_some(&row.place)
 }

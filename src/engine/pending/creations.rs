@@ -122,14 +122,11 @@ fn answer_by_listing(
     let is_named_by_a_file =
         |id: ArticleId| observed.local.files.iter().any(|file| file.id == Some(id));
     let mut entries = observed.remote.articles.iter();
-    let found = entries.find_map(|(id, entry)| match entry {
-        Remote::Present(seen)
-            if creation.unclear == Some(*id)
-                || has_address(creation, address_of(&seen.version)) =>
-        {
-            Some((*id, seen))
-        }
-        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+    let found = entries.find_map(|(id, entry)| {
+        let seen = entry.present()?;
+        let is_it =
+            creation.unclear == Some(*id) || has_address(creation, address_of(&seen.version));
+        is_it.then_some((*id, seen))
     });
     let found = found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
     let before = creation.unclear.take();
@@ -276,12 +273,12 @@ fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
 /// address by now, and is an ordinary article.
 fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let mut entries = observed.remote.articles.iter();
-    entries.any(|(id, entry)| match entry {
-        Remote::Present(seen) => base.articles.get(id).is_some_and(|row| {
+    entries.any(|(id, entry)| {
+        let known = entry.present().zip(base.articles.get(id));
+        known.is_some_and(|(seen, row)| {
             has_address(creation, address_of(&seen.version))
                 && !row.has_superseded(&seen.version, &seen.revision)
-        }),
-        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
+        })
     })
 }
 

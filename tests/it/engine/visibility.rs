@@ -320,6 +320,11 @@ async fn a_refused_probe_ends_probing_and_vanished_articles_wait_for_a_person() 
             row(&world, ids[0]).expect("a row").visibility,
             Visibility::Published
         );
+        // The refusal may have been about one article only: a day later, another one is asked about.
+        world.clock.advance(Duration::from_hours(25));
+        let report = world.sync().await;
+        assert_held_for_a_person(&report, 2);
+        assert_eq!(report.requests.put, 1);
     }
 }
 

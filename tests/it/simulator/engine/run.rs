@@ -602,6 +602,10 @@ impl Run<'_> {
         let Some(report) = self.cycle(request, false) else {
             return;
         };
+        if self.setup.thrifty && report.stopped.is_some() {
+            // The cycles before have spent the day's requests.
+            return;
+        }
         let store = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store(),
             (None, Some(store)) => store,
