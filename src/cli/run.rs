@@ -8,8 +8,9 @@ use crate::{
     config::{Config, Need, TokenSource, parse_listen},
     daemon::{
         control::{self, ProgressSink},
-        engines::{Advise, Engines, Reload, WorkspaceEngine},
+        engines::{Advise, Engines, Reload, Reloaded, WorkspaceEngine},
         event_loop::Ended,
+        settings_mark::SettingsMark,
         sources::Signals,
         start::{self, Daemon},
         watch,
@@ -86,8 +87,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let reconnect = Box::new(move || clients.reconnect().map_err(|failure| failure.with_remedy()));
     let advise = advise(token.unwrap_or_default());
     let reload = reload(context, &config);
+    let mark = SettingsMark::of(&config);
     let daemon = Daemon {
-        cycles: Engines::new(workspaces, locks, advise, reload, reconnect),
+        cycles: Engines::new(workspaces, locks, mark, advise, reload, reconnect),
         watch,
         settings,
         signals,
@@ -194,7 +196,11 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
             .iter()
             .map(|root| open::settings(&fresh, root))
             .collect();
-        Ok((fresh.options.clone(), engines))
+        Ok(Reloaded {
+            mark: SettingsMark::of(&fresh),
+            options: fresh.options,
+            engines,
+        })
     })
 }
 

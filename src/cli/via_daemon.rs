@@ -13,6 +13,7 @@ use crate::{
     daemon::{
         control::{self, Command, DaemonStatus, RequestError, Response},
         job::CycleCommand,
+        settings_mark::SettingsMark,
     },
     drill::failpoint,
     engine::report::Report,
@@ -60,6 +61,10 @@ pub(super) async fn to_daemon(
     let mut progress = Progress::new(context.out, config.options.budget);
     let is_partial = wish.direction != Direction::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
+    let wish = CycleCommand {
+        settings: Some(SettingsMark::of(config)),
+        ..wish
+    };
     let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
     let waiting = async {
         Ok(while_it_lives(&private, asked, |silence| {

@@ -9,6 +9,7 @@ use super::job::{
     waits_out_grace,
 };
 use super::outage::Outage;
+use super::settings_mark::SettingsMark;
 use crate::config::Options;
 use crate::engine::report::{BudgetLeft, Report};
 use crate::engine::settings::CycleRequest;
@@ -21,9 +22,18 @@ use crate::service::Service;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Reads the settings again. Returns the settings of the loop, and the settings of each engine in order.
-pub type Reload<'r> =
-    Box<dyn FnMut() -> Result<(Options, Vec<engine::settings::Settings>), String> + 'r>;
+/// Reads the settings again.
+pub type Reload<'r> = Box<dyn FnMut() -> Result<Reloaded, String> + 'r>;
+
+/// The settings that were read again.
+pub struct Reloaded {
+    /// The settings of the loop.
+    pub options: Options,
+    /// The settings of each engine, in order.
+    pub engines: Vec<engine::settings::Settings>,
+    /// The settings that commands must have as well.
+    pub mark: SettingsMark,
+}
 
 /// Reads the token again. Returns new clients, one for each workspace in order, if the token has changed.
 pub type Reconnect<'r, S> = Box<dyn FnMut() -> Result<Option<Vec<S>>, String> + 'r>;
@@ -46,6 +56,8 @@ pub struct Engines<'r, S, D> {
     workspaces: Vec<WorkspaceEngine<S, D>>,
     /// Keep other processes out of the workspaces' folders.
     locks: Vec<Lock>,
+    /// The settings that commands must have as well.
+    mark: SettingsMark,
     advise: Box<Advise>,
     reload: Reload<'r>,
     reconnect: Reconnect<'r, S>,
@@ -60,6 +72,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
     pub fn new(
         workspaces: Vec<WorkspaceEngine<S, D>>,
         locks: Vec<Lock>,
+        mark: SettingsMark,
         advise: Box<Advise>,
         reload: Reload<'r>,
         reconnect: Reconnect<'r, S>,
@@ -67,6 +80,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
         Self {
             workspaces,
             locks,
+            mark,
             advise,
             reload,
             reconnect,
@@ -115,6 +129,10 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             .outage
             .filter(|outage| !(is_poll && outage.is_of_budget()));
         outcome
+    }
+
+    fn refusal(&self, command: &CycleCommand) -> Option<Refusal> {
+        self.mark.refusal(command.settings.as_ref()?)
     }
 
     fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
@@ -191,12 +209,13 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 
     fn reload(&mut self) -> Result<Options, String> {
-        let (settings, each) = (self.reload)()?;
-        for (workspace, settings) in self.workspaces.iter_mut().zip(each) {
+        let fresh = (self.reload)()?;
+        for (workspace, settings) in self.workspaces.iter_mut().zip(fresh.engines) {
             workspace.engine.set_settings(settings);
         }
+        self.mark = fresh.mark;
         self.reconnect();
-        Ok(settings)
+        Ok(fresh.options)
     }
 }
 

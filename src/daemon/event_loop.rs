@@ -119,6 +119,7 @@ impl<C: CycleRunner> EventLoop<C> {
             }
             self.check_git();
             self.state.refuse_commands();
+            self.refuse_other_settings();
             let now = self.state.now();
             // A poll that becomes due while a cycle runs is noticed here, after the cycle.
             let cycles = &mut self.cycles;
@@ -314,6 +315,19 @@ impl<C: CycleRunner> EventLoop<C> {
             let stopped = report.stopped.take();
             let failures = outcome.failures;
             command.respond(Response::Report(Box::new(report), stopped, failures));
+        }
+    }
+
+    /// Answers the commands of clients with other settings. A reload decides about the commands that wait as well.
+    fn refuse_other_settings(&mut self) {
+        let (queue, cycles) = (&mut self.state.work_queue, &self.cycles);
+        let mut why = None;
+        while let Some(command) = queue.take_command(|command| {
+            why = cycles.refusal(command.command());
+            why.is_some()
+        }) {
+            let refusal = why.take().unwrap_or_default();
+            command.respond(Response::Failed(refusal));
         }
     }
 

@@ -6,6 +6,7 @@ use super::{
     debounce::DuePaths,
     git::{Head, Known, Remembered},
     outage::Outage,
+    settings_mark::SettingsMark,
 };
 use crate::config::Options;
 use crate::engine::settings::{CycleRequest, Look, PathsInMotion};
@@ -157,6 +158,9 @@ pub struct CycleCommand {
     /// Versions to restore before the cycle, in the workspace that the scope names.
     #[serde(default)]
     pub restore: Vec<restore::RestoreRequest>,
+    /// The settings of the client; a daemon with other settings refuses the command. `None`: any settings will do.
+    #[serde(default)]
+    pub settings: Option<SettingsMark>,
 }
 
 /// A held action that a person approved.
@@ -195,6 +199,7 @@ impl CycleCommand {
             resolve: BTreeMap::new(),
             approve: Vec::new(),
             restore: Vec::new(),
+            settings: None,
         }
     }
 
@@ -228,6 +233,9 @@ impl CycleOutcome {
 pub trait CycleRunner {
     /// Runs a cycle. Failures are part of the outcome.
     fn run(&mut self, job: &Job) -> impl Future<Output = CycleOutcome>;
+
+    /// Returns why a command is refused, if its client has other settings.
+    fn refusal(&self, command: &CycleCommand) -> Option<Refusal>;
 
     /// Removes the paths that need no cycle because their files equal the state, as after kbsync's own writes (failures
     /// row 79).

@@ -12,7 +12,7 @@
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
 //! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and
-//! [`control`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
+//! [`control`] with [`settings_mark`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
 
 pub mod control;
 pub mod debounce;
@@ -24,6 +24,7 @@ mod log_once;
 mod loop_state;
 pub mod outage;
 pub mod schedule;
+pub mod settings_mark;
 pub mod sources;
 pub mod start;
 pub mod supervisor;

@@ -26,7 +26,7 @@ use tokio::{
 };
 
 /// The version of the protocol. A request in another version is refused.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The purpose in the lock of a daemon: a holder with this purpose accepts commands.
 pub const LOCK_LABEL: &str = "run";
@@ -173,8 +173,8 @@ impl QueuedCommand {
     }
 
     /// Returns the command.
-    pub fn command(&self) -> CycleCommand {
-        self.command.clone()
+    pub fn command(&self) -> &CycleCommand {
+        &self.command
     }
 
     /// Returns whether the command may change anything.

@@ -272,8 +272,17 @@ impl WorkQueue {
     /// Takes a command that the pause forbids, because the command would write.
     pub fn take_refused(&mut self) -> Option<(QueuedCommand, Pause)> {
         let why = self.paused()?;
-        let at = self.commands.iter().position(QueuedCommand::writes)?;
-        self.commands.remove(at).map(|command| (command, why))
+        let command = self.take_command(QueuedCommand::writes)?;
+        Some((command, why))
+    }
+
+    /// Takes the first command with a property.
+    pub fn take_command(
+        &mut self,
+        is_meant: impl FnMut(&QueuedCommand) -> bool,
+    ) -> Option<QueuedCommand> {
+        let at = self.commands.iter().position(is_meant)?;
+        self.commands.remove(at)
     }
 
     fn poll_budget(&self, left: BudgetLeft) -> PollBudget {

@@ -34,7 +34,7 @@ impl WorkQueue {
             self.due_since = self.due_since.or(oldest);
         }
         if let Some(command) = self.commands.pop_front() {
-            let scope = Scope::Command(command.command());
+            let scope = Scope::Command(command.command().clone());
             return Some(NextJob {
                 job: self.job(Trigger::Manual, scope, BTreeSet::new()),
                 command: Some(command),

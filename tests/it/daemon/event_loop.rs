@@ -240,6 +240,10 @@ impl CycleRunner for Fake {
         }
     }
 
+    fn refusal(&self, _command: &CycleCommand) -> Option<Refusal> {
+        None
+    }
+
     fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
         let script = self.script.lock().expect("script");
         due.changed.retain(|path| !script.known.contains(path));

@@ -137,6 +137,44 @@ fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
     daemon.stop();
 }
 
+/// A daemon carries out no command under other settings than those of the command.
+#[test]
+fn a_command_with_other_settings_than_the_daemon_is_refused() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let settings = kb.read("kbsync.yaml");
+    kb.write("kbsync.yaml", &format!("{settings}on_conflict: local\n"));
+    service.sandbox.clear_requests();
+    let refused = |kb: &Kb| {
+        let said = kb.run(&["push"]).exits(2).stderr;
+        assert_eq!(service.sandbox.requests(), [], "{said}");
+        said
+    };
+    let said = refused(&kb);
+    let pid = daemon.child.id();
+    assert!(said.contains("the daemon has other settings"), "{said}");
+    assert!(said.contains(&format!("`kill -HUP {pid}`")), "{said}");
+    daemon.signal(Signal::HUP);
+    until("the settings are read again", || {
+        daemon.log().contains("the settings were read again")
+    });
+    kb.run(&["push"]).exits(0);
+    // The settings of the loop alone decide nothing.
+    kb.write(
+        "kbsync.yaml",
+        &format!("{settings}on_conflict: local\n").replace("1h", "2h"),
+    );
+    kb.run(&["push"]).exits(0);
+    let staging = Service::start();
+    kb.set("KBSYNC_SERVICE", &staging.url);
+    service.sandbox.clear_requests();
+    let said = refused(&kb);
+    let other = format!("and this command is for {}", staging.url);
+    assert!(said.contains(&other), "{said}");
+    daemon.stop();
+}
+
 /// A suspended daemon does not keep a command waiting for ever.
 #[test]
 fn f118_a_daemon_that_does_not_answer_is_reported() {
