@@ -13,9 +13,10 @@ use super::settings_mark::SettingsMark;
 use crate::config::Options;
 use crate::engine::report::{BudgetLeft, Report};
 use crate::engine::settings::CycleRequest;
-use crate::engine::{self, Engine, StopCause, open_actions};
+use crate::engine::{self, Engine, PathCheck, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::lock::Lock;
+use crate::model::Place;
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
@@ -136,8 +137,15 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 
     fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
-        due.changed.retain(|path| self.has_changed(path));
-        due.removed.retain(|path, _gone| self.has_changed(path));
+        if due.is_empty() {
+            return due;
+        }
+        let workspaces = self.workspaces.iter();
+        let checks: Vec<_> = workspaces
+            .map(|workspace| (workspace.prefix.as_str(), workspace.engine.path_check()))
+            .collect();
+        due.changed.retain(|path| has_changed(&checks, path));
+        due.removed.retain(|path, _gone| has_changed(&checks, path));
         due
     }
 
@@ -219,19 +227,16 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 }
 
-impl<S: Service, D: Disk> Engines<'_, S, D> {
-    /// Returns whether a path differs from the state.
-    fn has_changed(&self, path: &str) -> bool {
-        let Some((workspace, below)) = self.workspaces.iter().find_map(|workspace| {
-            let below = path.strip_prefix(&workspace.prefix)?;
-            Some((workspace, below))
-        }) else {
-            return false;
-        };
-        match below.split_once('/') {
-            Some((folder, file)) => !workspace.engine.is_known(folder, file),
-            None => !workspace.engine.is_folder_known(below),
-        }
+/// Returns whether a path differs from the state of its workspace, by the checks of all workspaces with their prefixes.
+fn has_changed<D: Disk>(checks: &[(&str, PathCheck<'_, D>)], path: &str) -> bool {
+    let mut checks = checks.iter();
+    let found = checks.find_map(|(prefix, check)| Some((check, path.strip_prefix(prefix)?)));
+    let Some((check, below)) = found else {
+        return false;
+    };
+    match below.split_once('/') {
+        Some((folder, file)) => !check.is_file_known(&Place::new(folder, file)),
+        None => !check.is_folder_known(below),
     }
 }
 

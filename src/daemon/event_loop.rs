@@ -176,8 +176,12 @@ impl<C: CycleRunner> EventLoop<C> {
     /// Logs each saved file that waits for its push interval or for the end of an outage. Otherwise a person wonders
     /// why the change is not live.
     fn announce_delayed(&mut self, now: Moment) {
-        for (path, wait) in self.state.work_queue.newly_delayed(now) {
-            if self.differs_from_state(&path) {
+        let delayed = self.state.work_queue.newly_delayed(now);
+        let paths = delayed.iter().map(|(path, _)| path.clone());
+        // Kbsync's own writes cause events as well.
+        let edited = self.edited(paths.collect());
+        for (path, wait) in delayed {
+            if edited.contains(&path) {
                 let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
                 tracing::info!(path, "saved; will be sent in {wait}");
             }
@@ -186,11 +190,7 @@ impl<C: CycleRunner> EventLoop<C> {
             return;
         };
         changed.retain(|path| !self.state.announced.contains(path));
-        let waiting = DuePaths {
-            changed,
-            ..DuePaths::default()
-        };
-        for path in self.cycles.drop_unchanged(waiting).changed {
+        for path in self.edited(changed) {
             tracing::info!(
                 path,
                 "saved; will be sent when syncing works again ({outage})"
@@ -199,14 +199,13 @@ impl<C: CycleRunner> EventLoop<C> {
         }
     }
 
-    /// Returns whether a file differs from the state, as after a person's edit: kbsync's own writes cause events as
-    /// well.
-    fn differs_from_state(&mut self, path: &str) -> bool {
+    /// Returns the paths that differ from the state, as after a person's edit.
+    fn edited(&mut self, changed: BTreeSet<String>) -> BTreeSet<String> {
         let saved = DuePaths {
-            changed: [path.to_owned()].into(),
+            changed,
             ..DuePaths::default()
         };
-        !self.cycles.drop_unchanged(saved).is_empty()
+        self.cycles.drop_unchanged(saved).changed
     }
 
     /// Returns whether the daemon has lost its mirror, and logs why.

@@ -174,55 +174,85 @@ pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Pla
         .collect())
 }
 
-/// Returns whether a file, or its absence, is what the state says. `None`: unknown.
-pub(super) fn is_file_known(disk: &impl Disk, store: &Store, place: &Place) -> Option<bool> {
-    let found = disk.look(At::Folder(&place.folder), &place.file).ok()?;
-    if place.file == CATEGORY_FILE {
-        let row = category_of(store, &place.folder)?;
-        return Some(found.is_some_and(|entry| is_category(disk, &row, entry.stamp)));
-    }
-    // The conflict's copy may be gone, which settles the conflict.
-    let conflicts = store.conflicts().ok()?;
-    if conflicts.iter().any(|row| row.place == *place) {
-        return Some(false);
-    }
-    // The reason for a hold may be over, for example because a file came back.
-    let (held, path) = (open_actions::held(store).ok()?, place.to_string());
-    if held.iter().any(|held| held.path == path) {
-        return Some(false);
-    }
-    let rows = store.articles_at(place).ok()?;
-    Some(match (found, rows.as_slice()) {
-        (None, []) => true,
-        (Some(entry), [row]) => is_article(disk, row, entry.stamp),
-        (Some(_) | None, _) => false,
-    })
+/// The check of paths. What waits for a person is read once for all of them.
+pub struct PathCheck<'e, D> {
+    disk: &'e D,
+    store: &'e Store,
+    /// The places of conflicts, and the paths of held actions; `None`: unknown.
+    waiting: Option<(BTreeSet<Place>, BTreeSet<String>)>,
 }
 
-/// Returns whether a folder holds exactly what the state says. `None`: unknown.
-pub(super) fn is_folder_known(disk: &impl Disk, store: &Store, folder: &str) -> Option<bool> {
-    let entries = disk.list(At::Folder(folder)).ok()?.entries;
-    let category = category_of(store, folder)?;
-    let mut missing: BTreeSet<String> = store
-        .index()
-        .ok()?
-        .into_iter()
-        .filter(|row| row.place.folder == folder)
-        .map(|row| row.place.file)
-        .collect();
-    for entry in entries {
-        if entry.name == CATEGORY_FILE {
-            if !is_category(disk, &category, entry.stamp) {
-                return Some(false);
-            }
-        } else if entry.name.ends_with(EXTENSION) {
-            let place = Place::new(folder, &entry.name);
-            if !missing.remove(&entry.name) || !is_file_known(disk, store, &place)? {
-                return Some(false);
-            }
+impl<'e, D: Disk> PathCheck<'e, D> {
+    pub(super) fn new(disk: &'e D, store: &'e Store) -> Self {
+        let waiting = || {
+            let conflicts = store.conflicts().ok()?.into_iter();
+            let held = open_actions::held(store).ok()?.into_iter();
+            let conflicts = conflicts.map(|row| row.place).collect();
+            Some((conflicts, held.map(|held| held.path).collect()))
+        };
+        Self {
+            disk,
+            store,
+            waiting: waiting(),
         }
     }
-    Some(missing.is_empty())
+
+    /// Returns whether a file, or its absence, is what the state says.
+    pub fn is_file_known(&self, place: &Place) -> bool {
+        self.file(place).unwrap_or(false)
+    }
+
+    /// Returns whether a folder holds exactly what the state says.
+    pub fn is_folder_known(&self, folder: &str) -> bool {
+        self.folder(folder).unwrap_or(false)
+    }
+
+    fn file(&self, place: &Place) -> Option<bool> {
+        let (disk, store) = (self.disk, self.store);
+        let found = disk.look(At::Folder(&place.folder), &place.file).ok()?;
+        if place.file == CATEGORY_FILE {
+            let row = category_of(store, &place.folder)?;
+            return Some(found.is_some_and(|entry| is_category(disk, &row, entry.stamp)));
+        }
+        let (conflicts, held) = self.waiting.as_ref()?;
+        // The conflict's copy may be gone, which settles the conflict. The reason for a hold may be over, for example
+        // because a file came back.
+        if conflicts.contains(place) || held.contains(&place.to_string()) {
+            return Some(false);
+        }
+        let rows = store.articles_at(place).ok()?;
+        Some(match (found, rows.as_slice()) {
+            (None, []) => true,
+            (Some(entry), [row]) => is_article(disk, row, entry.stamp),
+            (Some(_) | None, _) => false,
+        })
+    }
+
+    fn folder(&self, folder: &str) -> Option<bool> {
+        let (disk, store) = (self.disk, self.store);
+        let entries = disk.list(At::Folder(folder)).ok()?.entries;
+        let category = category_of(store, folder)?;
+        let mut missing: BTreeSet<String> = store
+            .index()
+            .ok()?
+            .into_iter()
+            .filter(|row| row.place.folder == folder)
+            .map(|row| row.place.file)
+            .collect();
+        for entry in entries {
+            if entry.name == CATEGORY_FILE {
+                if !is_category(disk, &category, entry.stamp) {
+                    return Some(false);
+                }
+            } else if entry.name.ends_with(EXTENSION) {
+                let place = Place::new(folder, &entry.name);
+                if !missing.remove(&entry.name) || !self.file(&place)? {
+                    return Some(false);
+                }
+            }
+        }
+        Some(missing.is_empty())
+    }
 }
 
 fn category_of(store: &Store, folder: &str) -> Option<CategoryRow> {

@@ -30,6 +30,7 @@ pub mod settings;
 pub mod status;
 
 pub use ending::{Stop, StopCause, ending_of};
+pub use mirror_view::PathCheck;
 pub use ports::{
     Checkout, Clock, Contents, GitView, NoGit, Pause, Progress, Since, SystemClock, Teller,
 };
@@ -176,15 +177,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         (self.service, self.disk, self.store)
     }
 
-    /// Returns whether a file, or its absence, is what the state says.
-    pub fn is_known(&self, folder: &str, file: &str) -> bool {
-        let place = Place::new(folder, file);
-        mirror_view::is_file_known(&*self.disk, &self.store, &place).unwrap_or(false)
-    }
-
-    /// Returns whether a folder holds exactly what the state says.
-    pub fn is_folder_known(&self, folder: &str) -> bool {
-        mirror_view::is_folder_known(&*self.disk, &self.store, folder).unwrap_or(false)
+    /// Returns a check of many paths.
+    pub fn path_check(&self) -> PathCheck<'_, D> {
+        PathCheck::new(&*self.disk, &self.store)
     }
 
     /// Returns the known files that are missing, except those whose removal is held.

@@ -1,6 +1,7 @@
 //! kbsync's own writes (echoes) start no cycle: the content of a path is compared with the state, never a time.
 
 use crate::support::world::World;
+use kbsync::model::Place;
 
 /// The actions of a writer.
 type Change = fn(&World);
@@ -24,13 +25,22 @@ async fn f079_what_we_wrote_ourselves_is_known() {
         "_category.yaml",
         "missing.html",
     ] {
-        assert!(engine.is_known("billing", file), "{file}");
+        assert!(
+            engine
+                .path_check()
+                .is_file_known(&Place::new("billing", file)),
+            "{file}"
+        );
     }
-    assert!(engine.is_folder_known("billing"));
+    assert!(engine.path_check().is_folder_known("billing"));
     // A file that is saved with the same text starts no cycle.
     let text = world.read("billing/refunds.html");
     world.write("billing/refunds.html", &text);
-    assert!(engine.is_known("billing", "refunds.html"));
+    assert!(
+        engine
+            .path_check()
+            .is_file_known(&Place::new("billing", "refunds.html"))
+    );
 }
 
 #[tokio::test]
@@ -59,14 +69,29 @@ async fn f079_a_writers_change_is_news() {
         let world = synced().await;
         change(&world);
         let engine = world.engine();
-        assert!(!engine.is_known("billing", "refunds.html"), "{name}");
-        assert!(!engine.is_folder_known("billing"), "{name}");
+        assert!(
+            !engine
+                .path_check()
+                .is_file_known(&Place::new("billing", "refunds.html")),
+            "{name}"
+        );
+        assert!(!engine.path_check().is_folder_known("billing"), "{name}");
     }
     let world = synced().await;
     world.write("billing/new.html", "---\ntitle: New\n---\n");
-    assert!(!world.engine().is_known("billing", "new.html"));
-    assert!(!world.engine().is_folder_known("billing"));
+    assert!(
+        !world
+            .engine()
+            .path_check()
+            .is_file_known(&Place::new("billing", "new.html"))
+    );
+    assert!(!world.engine().path_check().is_folder_known("billing"));
     world.edit("billing/_category.yaml", "name:", "description: d\nname:");
-    assert!(!world.engine().is_known("billing", "_category.yaml"));
-    assert!(!world.engine().is_folder_known("elsewhere"));
+    assert!(
+        !world
+            .engine()
+            .path_check()
+            .is_file_known(&Place::new("billing", "_category.yaml"))
+    );
+    assert!(!world.engine().path_check().is_folder_known("elsewhere"));
 }

@@ -74,6 +74,8 @@ struct Script {
     doubt: bool,
     /// Paths whose files are as recorded in the state.
     known: BTreeSet<String>,
+    /// The numbers of paths that were compared with the state at a time.
+    compared: Vec<usize>,
 }
 
 #[derive(Clone)]
@@ -245,7 +247,8 @@ impl CycleRunner for Fake {
     }
 
     fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
-        let script = self.script.lock().expect("script");
+        let mut script = self.script.lock().expect("script");
+        script.compared.push(due.paths().len());
         due.changed.retain(|path| !script.known.contains(path));
         due
     }
@@ -923,6 +926,32 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
             bench.event(Event::Command(wished)).await;
             seconds(1).await;
             assert_eq!(bench.jobs().len(), 2);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_saved_files_are_compared_with_the_state_together() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            let paths = ["a/1.html", "a/2.html", "a/3.html"];
+            for path in paths {
+                bench.touch(path).await;
+            }
+            seconds(1).await;
+            bench.clear();
+            bench.script.lock().expect("script").compared.clear();
+            for path in paths {
+                bench.touch(path).await;
+            }
+            // They wait for their push interval, and are announced.
+            seconds(5).await;
+            assert_eq!(bench.jobs(), []);
+            let compared = bench.script.lock().expect("script").compared.clone();
+            // Once to count the unsent files, and once for the announcement.
+            let together: Vec<_> = compared.into_iter().filter(|paths| *paths > 0).collect();
+            assert_eq!(together, [3, 3]);
         })
         .await;
 }
