@@ -10,10 +10,18 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// The private folder in a mirror: state, lock and socket.
 pub const PRIVATE_FOLDER: &str = ".kbsync";
+
+/// The time for which [`Lock::holder`] may keep the lock from a process that acquires it.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The pause between two attempts in that time.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The holder of the lock, as recorded in the lock's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,23 +76,46 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Acquires the lock of a mirror, or returns its holder. Never waits.
+    /// Acquires the lock of a mirror, or returns its holder. Waits only as long as a process that looks who has it.
     pub fn acquire(mirror: &Path, doing: &str) -> Result<Self, LockError> {
-        let path = private_folder(mirror)?.join("lock");
+        let end = Instant::now() + LOOK;
+        loop {
+            match Self::attempt(mirror, doing) {
+                Err(LockError::Taken(_)) if Instant::now() < end => thread::sleep(PAUSE),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn attempt(mirror: &Path, doing: &str) -> Result<Self, LockError> {
+        private_folder(mirror)?;
+        let path = lock_path(mirror);
         let fail = |source| LockError::Io {
             path: path.clone(),
             source,
         };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        let Some(mut file) = open_regular(&path, &mut options).map_err(fail)? else {
+        let Some(file) = open_regular(&path, &mut options).map_err(fail)? else {
             return Err(LockError::NotAFile(path));
         };
         failpoint::pass("lock: file made");
+        Self::claim(file, path, doing)
+    }
+
+    fn claim(mut file: File, path: PathBuf, doing: &str) -> Result<Self, LockError> {
+        let fail = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockError::Taken(read_owner(&mut file))),
             Err(TryLockError::Error(error)) => return Err(fail(error)),
+        }
+        // Somebody may have removed the file before it was locked.
+        if !is_at(&file, &path) {
+            return Err(LockError::Taken(None));
         }
         file.set_len(0).map_err(fail)?;
         failpoint::pass("lock: taken");
@@ -100,17 +131,12 @@ impl Lock {
     /// Returns whether the lock still keeps other processes out: `false` once its file was removed or replaced. If the
     /// path cannot be examined, the lock is assumed to hold.
     pub fn holds(&self) -> bool {
-        let identity = |found: &fs::Metadata| (found.dev(), found.ino());
-        match (self.file.metadata(), fs::symlink_metadata(&self.path)) {
-            (Ok(ours), Ok(there)) => identity(&ours) == identity(&there),
-            (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
-            (Err(_), Ok(_)) => true,
-        }
+        is_at(&self.file, &self.path)
     }
 
     /// Returns the holder of a mirror's lock without acquiring the lock; `None`: the lock is free.
     pub fn holder(mirror: &Path) -> Result<Option<Owner>, LockError> {
-        let path = mirror.join(PRIVATE_FOLDER).join("lock");
+        let path = lock_path(mirror);
         let fail = |source| LockError::Io {
             path: path.clone(),
             source,
@@ -140,6 +166,21 @@ impl Drop for Lock {
         // The text in the file is informational; closing the file releases the lock.
         let _emptied = self.file.set_len(0);
     }
+}
+
+/// Returns whether an open file is the one at a path, or the path cannot be examined.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |found: &fs::Metadata| (found.dev(), found.ino());
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(ours), Ok(there)) => identity(&ours) == identity(&there),
+        (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
+        (Err(_), Ok(_)) => true,
+    }
+}
+
+/// Returns the path of the lock's file.
+pub fn lock_path(mirror: &Path) -> PathBuf {
+    mirror.join(PRIVATE_FOLDER).join("lock")
 }
 
 /// Creates the folder of a workspace below a mirror, and its parents.
@@ -230,6 +271,7 @@ fn read_owner(file: &mut File) -> Option<Owner> {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use tempfile::TempDir;
 
     #[test]
@@ -271,6 +313,37 @@ mod tests {
         assert!(!lock.holds());
         let other = Lock::acquire(mirror.path(), "run").expect("free");
         assert!(!lock.holds() && other.holds());
+    }
+
+    #[test]
+    fn f116_a_file_that_was_replaced_before_it_was_locked_is_no_lock() {
+        let mirror = TempDir::new().expect("a folder");
+        private_folder(mirror.path()).expect("made");
+        let path = lock_path(mirror.path());
+        let file = File::create(&path).expect("made");
+        fs::remove_file(&path).expect("removed");
+        let other = Lock::acquire(mirror.path(), "sync").expect("free");
+        let late = Lock::claim(file, path, "run");
+        assert!(matches!(late, Err(LockError::Taken(None))), "{late:?}");
+        assert!(other.holds());
+    }
+
+    #[test]
+    fn f116_a_process_that_looks_who_has_the_lock_keeps_nobody_out() {
+        let mirror = TempDir::new().expect("a folder");
+        let is_over = AtomicBool::new(false);
+        let acquired = thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..10_000 {
+                    Lock::holder(mirror.path()).expect("readable");
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            let acquire = || Lock::acquire(mirror.path(), "run").map(drop);
+            let mut each = std::iter::repeat_with(acquire);
+            each.find(|acquired| acquired.is_err() || is_over.load(Ordering::Relaxed))
+        });
+        assert!(matches!(acquired, Some(Ok(()))), "{acquired:?}");
     }
 
     #[test]
