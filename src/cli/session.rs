@@ -91,7 +91,7 @@ impl<'c> Session<'c> {
         self.client()?;
         if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
             // After the lock the folder counts as synced, so the unfinished restore is stored before.
-            let mut store = open::write_state(self.config, root).map_err(Failure::of)?;
+            let mut store = open::unlocked_state(self.config, root).map_err(Failure::of)?;
             open_actions::begin_restore(&mut store, articles_of(&command.restore))
                 .map_err(Failure::of)?;
         }

@@ -10,6 +10,7 @@ use crate::engine::settings::Settings;
 use crate::engine::{Clock as _, Engine, SystemClock};
 use crate::mirror::disk::RealDisk;
 use crate::mirror::layout::Layout;
+use crate::mirror::lock::lock_path;
 use crate::mirror::scan;
 use crate::model::{ArticleId, Place};
 use crate::reconcile::guard::Elsewhere;
@@ -62,6 +63,13 @@ pub fn engine<S: Service>(
 
 /// Opens the state of a workspace for changes. The caller holds the lock of the workspace's folder.
 pub fn write_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
+    let mut store = unlocked_state(config, root)?;
+    store.keep_with(lock_path(&root.path))?;
+    Ok(store)
+}
+
+/// Opens the state of a workspace for changes, before there is a lock.
+pub fn unlocked_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
     Store::prepare(&root.state)?;
     let now = SystemClock.now();
     Ok(Store::open(&root.state, &binding(config, root), now)?)

@@ -40,6 +40,8 @@ pub struct Store {
     path: Option<PathBuf>,
     /// The identity of the file when it was opened; `None` for a store in memory.
     identity: Option<Identity>,
+    /// The file whose lock keeps other processes out, and its identity.
+    lock: Option<(PathBuf, Identity)>,
     packing: Packing,
     /// The last slot that was used; `None`: not read from the journal yet.
     slot: Option<i64>,
@@ -110,19 +112,24 @@ impl Store {
         self.time = time;
     }
 
-    /// Checks that the database is still the file that was opened.
+    /// Checks that the database is still the file that was opened, and the file of the lock the one that was locked.
     pub fn stay(&self) -> Outcome<()> {
-        let (Some(path), Some(was)) = (&self.path, self.identity) else {
-            return Ok(());
-        };
-        match disk::identity(path) {
-            Ok(is) if is == was => Ok(()),
-            Ok(_) => Err(StateError::new(ErrorKind::Gone).at(Some(path))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(StateError::new(ErrorKind::Gone).at(Some(path)))
-            }
-            Err(error) => Err(StateError::io(error).at(Some(path))),
+        if let (Some(path), Some(was)) = (&self.path, self.identity) {
+            is_still(path, was)?;
         }
+        match &self.lock {
+            Some((path, was)) => is_still(path, *was),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes no changes any more once this file was removed or replaced. The state may be in another folder than the
+    /// lock, and outlive it.
+    pub fn keep_with(&mut self, lock: PathBuf) -> Outcome<()> {
+        let identity = disk::identity(&lock);
+        let identity = identity.map_err(|error| StateError::io(error).at(Some(&lock)))?;
+        self.lock = Some((lock, identity));
+        Ok(())
     }
 
     /// The database's path; `None` for a store in memory.
@@ -152,6 +159,17 @@ impl Store {
         map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Outcome<Option<T>> {
         self.read(|conn| one(conn, sql, params, map))
+    }
+}
+
+fn is_still(path: &Path, was: Identity) -> Outcome<()> {
+    match disk::identity(path) {
+        Ok(is) if is == was => Ok(()),
+        Ok(_) => Err(StateError::new(ErrorKind::Gone).at(Some(path))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(StateError::new(ErrorKind::Gone).at(Some(path)))
+        }
+        Err(error) => Err(StateError::io(error).at(Some(path))),
     }
 }
 

@@ -93,6 +93,7 @@ impl Store {
             conn,
             path,
             identity,
+            lock: None,
             packing: Packing::default(),
             slot: None,
             time: TimeOfDay::default(),

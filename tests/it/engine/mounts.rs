@@ -3,6 +3,7 @@
 use crate::support::canary;
 use crate::support::kb::{Kb, Service, TOKEN};
 use kbsync::model::path::EXTENSION;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
 use std::process::{Command, Output};
 
 /// Runs a command in a namespace of its own, after a shell script; `None`: namespaces are not available here.
@@ -221,6 +222,34 @@ fn f040_several_emptied_workspaces_are_filled_one_by_one() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(kb.articles(), before);
     assert_eq!(service.sandbox.articles().len(), 2);
+}
+
+/// `git clean -fdx` removes the lock in the middle of a sync; the state is in another folder, and stays.
+#[test]
+fn f116_a_sync_without_its_lock_sends_nothing_more() {
+    let service = Service::start();
+    let kb = apart(&service);
+    let files = kb.articles().into_iter();
+    for (path, text) in files.filter(|(path, _)| path.ends_with(EXTENSION)) {
+        kb.write(&path, &(text + "<p>mine</p>\n"));
+    }
+    let private = kb.mirror().join(".kbsync");
+    let removed = move |_: &Sandbox| std::fs::remove_dir_all(&private).expect("removed");
+    let put = Matcher::new("PUT", "/api/article/");
+    let hook = FaultKind::HookAfter(Hook::new(removed));
+    service.sandbox.inject(Fault::once(put, hook));
+    let sent = || {
+        let articles = service.sandbox.articles().into_iter();
+        articles
+            .filter(|article| article.text.contains("mine"))
+            .count()
+    };
+    let said = kb.run(&["sync"]).exits(1).stderr;
+    let lost = ".kbsync/lock: it was removed or replaced";
+    assert!(said.contains(lost), "{said}");
+    assert_eq!(sent(), 1);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(sent(), service.sandbox.articles().len());
 }
 
 /// A CI job stores the state, and begins with a fresh checkout.
