@@ -222,6 +222,7 @@ impl ProgressSink {
         if let Some(note) = listeners.wait() {
             let _missed = command.steps.try_send(Step::Waiting(note));
         }
+        listeners.queued.retain(|steps| steps.strong_count() > 0);
         listeners.queued.push(command.steps.downgrade());
     }
 
@@ -263,5 +264,21 @@ impl ProgressSink {
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reconcile::snapshot::Direction;
+
+    #[test]
+    fn finished_commands_leave_no_listener() {
+        let sink = ProgressSink::default();
+        for _ in 0..10 {
+            let (queued, _steps, _outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
+            sink.add(&queued);
+            assert_eq!(sink.listeners().queued.len(), 1);
+        }
     }
 }
