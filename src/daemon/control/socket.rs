@@ -39,13 +39,23 @@ const MAX_PATH: usize = 100;
 pub struct Listening {
     listener: UnixListener,
     path: PathBuf,
+    /// The socket's device and inode.
+    identity: Option<String>,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // The next daemon replaces a stale socket.
-        let _gone = rustix::fs::unlink(&self.path);
+        // The socket may be that of the next daemon. A stale one is replaced by the next daemon.
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            let _gone = rustix::fs::unlink(&self.path);
+        }
     }
+}
+
+/// Returns the device and inode of what lies at a path. Their types differ between systems.
+fn identity(path: &Path) -> Option<String> {
+    let found = rustix::fs::lstat(path).ok()?;
+    Some(format!("{} {}", found.st_dev, found.st_ino))
 }
 
 /// Listens in a private folder. The caller holds the mirror's lock, so a socket that exists is stale.
@@ -57,7 +67,11 @@ pub fn listen(private: &Path) -> io::Result<Listening> {
     }
     let listener = via(private, &path, |path| UnixListener::bind(path))?;
     rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
-    Ok(Listening { listener, path })
+    Ok(Listening {
+        listener,
+        identity: identity(&path),
+        path,
+    })
 }
 
 /// Connects to the daemon of a private folder.
@@ -278,6 +292,18 @@ async fn send(write: &mut OwnedWriteHalf, response: &Response) -> io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_daemon_that_ends_late_leaves_the_socket_of_the_next_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join(SOCKET);
+        let late = listen(folder.path()).expect("it listens");
+        let next = listen(folder.path()).expect("it listens");
+        drop(late);
+        assert!(socket.exists());
+        drop(next);
+        assert!(!socket.exists());
+    }
 
     #[test]
     fn another_version_is_distinguished_from_nonsense() {
