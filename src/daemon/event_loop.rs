@@ -7,7 +7,7 @@
 
 use super::{
     Event,
-    control::{ProgressSink, QueuedCommand, Refusal, Response},
+    control::{self, ProgressSink, QueuedCommand, Refusal, Response},
     debounce::DuePaths,
     git::{Remembered, Trees},
     job::{CycleOutcome, CycleRunner, Job, Scope},
@@ -257,7 +257,12 @@ impl<C: CycleRunner> EventLoop<C> {
                 self.finish(job, command, outcome, started);
                 None
             }
-            Err(ended) => Some(ended),
+            Err(ended) => {
+                if let Some(command) = command {
+                    command.respond(Response::Failed(control::interrupted()));
+                }
+                Some(ended)
+            }
         }
     }
 

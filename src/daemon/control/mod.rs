@@ -8,6 +8,7 @@
 
 mod socket;
 
+pub(super) use socket::interrupted;
 pub use socket::{Listening, RequestError, SOCKET, StatusSource, listen, request, serve};
 
 use super::job::CycleCommand;

@@ -212,6 +212,7 @@ async fn answer(
     }
     let response = outcome
         .await
+        // A command that was begun has its response from the loop.
         .unwrap_or_else(|_| Response::Failed(stopped()));
     send(&mut write, &response).await
 }
@@ -245,6 +246,16 @@ pub(crate) fn stopped() -> Refusal {
         code: 5,
         message: "the daemon stopped before it ran this command".to_owned(),
         help: "run the command again".to_owned(),
+        ..Refusal::default()
+    }
+}
+
+/// The response to the client of a command whose cycle was abandoned.
+pub(crate) fn interrupted() -> Refusal {
+    Refusal {
+        code: 5,
+        message: "the daemon stopped while it ran this command".to_owned(),
+        help: "run the command again: the next sync finds out what arrived".to_owned(),
         ..Refusal::default()
     }
 }

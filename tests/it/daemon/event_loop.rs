@@ -834,6 +834,34 @@ async fn f009_a_request_that_hangs_is_left_within_the_grace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_that_was_abandoned_is_not_called_unbegun() {
+    let stage = Stage {
+        obeys: false,
+        ..Stage::new()
+    };
+    let (ended, [begun, queued]) = stage
+        .play(|bench| async move {
+            bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            let command = || QueuedCommand::new(CycleCommand::new(Direction::Push));
+            let (first, _steps, begun) = command();
+            let (second, _steps, queued) = command();
+            bench.event(Event::Command(first)).await;
+            bench.event(Event::Command(second)).await;
+            seconds(1).await;
+            [begun, queued]
+        })
+        .await;
+    assert_eq!(ended, Ended::GaveUp);
+    let Ok(Response::Failed(refusal)) = begun.await else {
+        panic!("not refused");
+    };
+    let said = refusal.to_string();
+    assert!(said.contains("while it ran this command"), "{said}");
+    // The socket says that the daemon stopped before.
+    assert!(queued.await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_second_stop_waits_for_nothing() {
     let stage = Stage {
         obeys: false,
