@@ -185,7 +185,8 @@ impl LoopState {
             .map(|(number, how)| format!("{number} {how}"))
             .collect();
         if job.trigger == Trigger::Startup && (is_equal || polled && !waiting.is_empty()) {
-            let every = crate::model::time::in_words(self.work_queue.summary(now).interval);
+            let interval = self.work_queue.summary(now, now.wall).interval;
+            let every = crate::model::time::in_words(interval);
             let state = if waiting.is_empty() {
                 "both sides are equal".to_owned()
             } else {
@@ -199,7 +200,9 @@ impl LoopState {
     /// Publishes the work queue's summary.
     pub(super) fn publish(&mut self) {
         let now = self.now();
-        let mut queue = self.work_queue.summary(now);
+        let snapshot = self.status.snapshot();
+        let good_poll = snapshot.last_poll.map_or(snapshot.since, |(at, _)| at);
+        let mut queue = self.work_queue.summary(now, good_poll);
         let line = match (&queue.paused, &queue.outage) {
             (Some(why), _) | (None, Some(why)) => why.clone(),
             (None, None) => {

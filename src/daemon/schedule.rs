@@ -17,6 +17,9 @@ use tokio::time::Instant;
 
 const DAY: Duration = Duration::from_hours(24);
 
+/// The polls that may fail in a row before the daemon counts as unhealthy.
+const POLLS_OF_PATIENCE: u32 = 3;
+
 /// A moment on both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
@@ -139,7 +142,21 @@ impl Schedule {
         }
     }
 
-    /// Returns the effective interval between polls, for `status` and health.
+    /// Returns the time after a good poll at which the third poll after it is due, for health.
+    pub fn patience(&self, last: DateTime<Utc>, min_interval: Duration) -> Duration {
+        let planned = match &self.when {
+            When::Every(period) => *period * POLLS_OF_PATIENCE,
+            When::Cron { pattern, zone } => {
+                let last = last.with_timezone(zone);
+                let runs = pattern.iter_after(last).take(POLLS_OF_PATIENCE as usize);
+                let third = runs.last().and_then(|run| (run - last).to_std().ok());
+                third.unwrap_or(DAY * POLLS_OF_PATIENCE)
+            }
+        };
+        planned.max(min_interval * POLLS_OF_PATIENCE)
+    }
+
+    /// Returns the effective interval between polls, for `status`.
     pub fn interval(&self, now: Moment, min_interval: Duration) -> Duration {
         match &self.when {
             When::Every(period) => (*period).max(min_interval),
@@ -311,6 +328,30 @@ mod tests {
             assert_eq!(schedule.wait(now, min_interval).as_secs(), 825);
             assert_eq!(schedule.interval(now, min_interval).as_secs(), 825);
         }
+    }
+
+    #[test]
+    fn f012_patience_ends_with_the_third_poll_after_a_good_one() {
+        let line = "*/10 8-18 * * 1-5";
+        let friday = "2026-11-20T18:00:00Z";
+        let schedule = cron(line, "UTC", friday);
+        for (last, third) in [
+            ("2026-11-20T17:00:03Z", "2026-11-20T17:30:00Z"),
+            // Two polls are left on Friday.
+            ("2026-11-20T18:30:03Z", "2026-11-23T08:00:00Z"),
+            ("2026-11-20T18:50:03Z", "2026-11-23T08:20:00Z"),
+        ] {
+            let patience = schedule.patience(at(last), Duration::ZERO);
+            assert_eq!(at(last) + patience, at(third), "{last}");
+        }
+        let slow = schedule.patience(at(friday), Duration::from_hours(1));
+        assert_eq!(slow, Duration::from_hours(3));
+        let now = moment(friday, Instant::now());
+        let plain = Schedule::new(&every(300), "UTC", now).expect("a schedule");
+        let patience = plain.patience(at(friday), Duration::ZERO);
+        assert_eq!(patience, Duration::from_mins(15));
+        let never = cron("0 0 30 2 *", "UTC", friday);
+        assert_eq!(never.patience(at(friday), Duration::ZERO), DAY * 3);
     }
 
     #[test]

@@ -10,17 +10,19 @@ const TICK: Duration = Duration::from_secs(30);
 /// The least patience: with a very short interval, a single slow answer is no failure.
 const SHORTEST: Duration = Duration::from_mins(1);
 
-/// Returns why a daemon is unhealthy: the event loop is stuck, or the last successful poll is older than three
-/// intervals. A cycle that makes progress is healthy however long it takes, and so is a pause for git.
+/// Returns why a daemon is unhealthy: the event loop is stuck, or the third poll after the last successful one is
+/// overdue. A cycle that makes progress is healthy however long it takes, and so is a pause for git.
 pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
     let age = |at: Instant| now.saturating_duration_since(at);
-    let patience = (status.queue.interval * 3).max(SHORTEST);
-    if age(status.heartbeat) > TICK.max(if status.busy { patience } else { TICK }) {
+    let longest_cycle = (status.queue.interval * 3).max(SHORTEST);
+    let longest_silence = if status.busy { longest_cycle } else { TICK };
+    if age(status.heartbeat) > longest_silence {
         return Some("the event loop is stuck".to_owned());
     }
-    if status.queue.paused.is_some() || (status.busy && age(status.progress) <= patience) {
+    if status.queue.paused.is_some() || (status.busy && age(status.progress) <= longest_cycle) {
         return None;
     }
+    let patience = status.queue.patience.max(SHORTEST);
     let last = status.last_poll.map_or(status.started, |(_, at)| at);
     if age(last) > patience {
         let age = crate::model::time::in_words(Duration::from_secs(age(last).as_secs()));
@@ -52,6 +54,7 @@ mod tests {
         let minutes = |n| Duration::from_mins(n);
         let mut base = base;
         base.queue.interval = minutes(5);
+        base.queue.patience = minutes(15);
         // Name, minutes after the start, change of the status, whether the daemon is healthy.
         let table: [(&str, u64, Change, bool); 8] = [
             (

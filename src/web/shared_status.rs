@@ -48,6 +48,8 @@ pub struct QueueStatus {
     pub interval: Duration,
     /// The interval of the settings, if the budget makes the effective interval longer.
     pub planned: Option<Duration>,
+    /// The longest healthy time after a successful poll.
+    pub patience: Duration,
     /// The number of paths with a person's changes that are not sent yet.
     pub pending: usize,
     /// The time since which the oldest of these changes waits.

@@ -4,6 +4,7 @@ use super::WorkQueue;
 use crate::daemon::{outage::Outage, schedule::Moment};
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name};
 use crate::web::shared_status::QueueStatus;
+use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -66,8 +67,8 @@ impl WorkQueue {
         (paths.iter().filter(is_counted).count(), oldest)
     }
 
-    /// Returns the values for `status` and the metrics.
-    pub fn summary(&self, now: Moment) -> QueueStatus {
+    /// Returns the values for `status`, health and the metrics. `good_poll`: the time of the last successful poll.
+    pub fn summary(&self, now: Moment, good_poll: DateTime<Utc>) -> QueueStatus {
         let (pending, oldest) = self.unsent();
         let is_due = !self.due.is_empty() || !self.running.is_empty();
         let due_since = self.due_since.filter(|_| is_due);
@@ -77,6 +78,7 @@ impl WorkQueue {
             next_poll: Some(now.wall + self.next_try(now)),
             interval,
             planned: (planned < interval).then_some(planned),
+            patience: self.schedule.patience(good_poll, self.min_interval),
             pending,
             oldest: [oldest, due_since].into_iter().flatten().min(),
             paused: self.paused().map(|pause| pause.to_string()),

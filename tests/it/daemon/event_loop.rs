@@ -1053,6 +1053,51 @@ async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor
 }
 
 #[tokio::test(start_paused = true)]
+async fn f012_health_goes_by_the_polls_of_a_cron_line() {
+    let stage = Stage {
+        // The clock starts on a Friday.
+        settings: Options {
+            poll: Poll::Cron("*/10 8-18 * * 1-5".to_owned()),
+            ..settings()
+        },
+        tick: Duration::from_secs(20),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            let at = |hours: u64, minutes: u64| {
+                let time = Duration::from_hours(hours) + Duration::from_mins(minutes);
+                tokio::time::sleep_until(bench.start + time)
+            };
+            let is_ill = || illness(&bench.status.snapshot(), Instant::now()).is_some();
+            let down = |from: Instant, long| {
+                let mut script = bench.script.lock().expect("script");
+                script.down_until = Some((from + long, Outage::Unreachable));
+            };
+            at(17, 5).await;
+            down(
+                Instant::now(),
+                Duration::from_hours(1) + Duration::from_mins(42),
+            );
+            at(17, 25).await;
+            assert!(!is_ill(), "two polls failed");
+            at(18, 45).await;
+            assert!(is_ill(), "the gap to Monday is no excuse");
+            // No poll is due on the weekend.
+            for hours in [20, 48, 79] {
+                at(hours, 20).await;
+                assert!(!is_ill(), "{hours}");
+            }
+            down(Instant::now(), Duration::from_hours(9));
+            at(80, 15).await;
+            assert!(!is_ill(), "two polls of Monday failed");
+            at(80, 25).await;
+            assert!(is_ill());
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn settings_that_cannot_be_used_change_nothing() {
     Stage::new()
         .play(|bench| async move {

@@ -388,7 +388,7 @@ async fn f012_the_page_of_an_ill_daemon_is_a_503_with_the_reason() {
     let long_ago = tokio::time::Instant::now().checked_sub(Duration::from_mins(20));
     status.update(|status| {
         status.ready = true;
-        status.queue.interval = Duration::from_mins(5);
+        status.queue.patience = Duration::from_mins(15);
         status.last_poll = long_ago.map(|at| (chrono::Utc::now(), at));
         status.queue.outage = Some("the service cannot be reached".to_owned());
     });
