@@ -2,7 +2,6 @@
 
 use super::WorkQueue;
 use crate::daemon::{
-    debounce::DuePaths,
     git::Head,
     job::{CycleOutcome, Job, Scope, Trigger},
     outage::OutageChange,
@@ -56,16 +55,16 @@ impl WorkQueue {
         }
         if is_complete {
             self.deferred.backoff.record(None, now.steady, now.steady);
+            self.deferred.startup &= !job.scope.is_poll();
         } else if outcome.outage.is_none() {
             match job.scope {
-                Scope::Paths(due) => self.deferred.add(due, false, now.steady),
-                Scope::Mirror => self.deferred.add(DuePaths::default(), true, now.steady),
                 // The files that git changed have no events left, so the full cycle is queued again.
                 Scope::Everything if is_ended_by_git(&outcome.report) => {
                     self.full_cycle.get_or_insert(job.trigger);
                 }
-                // The next poll looks at everything; a person sees the outcome of a command.
-                Scope::Everything | Scope::Command(_) => {}
+                // The next poll looks at everything. After the start it may be hours away.
+                Scope::Everything if job.trigger != Trigger::Startup => {}
+                scope => self.deferred.add(scope, now.steady),
             }
         } else {
             match job.scope {

@@ -21,7 +21,7 @@ use super::{
     control::QueuedCommand,
     debounce::{Debounce, Delays, DuePaths, Touch, folders_above},
     git::{self, Busy, Known, NotPublished},
-    job::{Job, Trigger},
+    job::{Job, Scope, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{Moment, PollBudget, Schedule},
     watch::Cause,
@@ -301,17 +301,24 @@ struct Deferred {
     due: DuePaths,
     /// Whether the whole mirror was to be scanned.
     doubt: bool,
+    /// Whether the full cycle at the start failed.
+    startup: bool,
     backoff: OutageBackoff,
 }
 
 impl Deferred {
     fn is_empty(&self) -> bool {
-        self.due.is_empty() && !self.doubt
+        self.due.is_empty() && !self.doubt && !self.startup
     }
 
-    fn add(&mut self, due: DuePaths, doubt: bool, now: Instant) {
-        self.due.add_later(due);
-        self.doubt |= doubt;
+    fn add(&mut self, scope: Scope, now: Instant) {
+        match scope {
+            Scope::Paths(due) => self.due.add_later(due),
+            Scope::Mirror => self.doubt = true,
+            Scope::Everything => self.startup = true,
+            // A person sees the outcome of a command.
+            Scope::Command(_) => return,
+        }
         self.backoff.record(Some(Outage::UnusableAnswer), now, now);
     }
 }

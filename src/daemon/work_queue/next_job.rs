@@ -87,6 +87,9 @@ impl WorkQueue {
         if std::mem::take(&mut self.deferred.doubt) {
             self.doubt(Cause::Unfinished, now);
         }
+        if std::mem::take(&mut self.deferred.startup) {
+            self.full_cycle.get_or_insert(Trigger::Startup);
+        }
     }
 
     fn doubt_job(

@@ -616,6 +616,35 @@ async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait
 }
 
 #[tokio::test(start_paused = true)]
+async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
+    let stage = Stage {
+        settings: Options {
+            poll: Poll::Every(Duration::from_hours(12)),
+            ..settings()
+        },
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| {
+            let until = bench.start + Duration::from_secs(20);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
+            async move {
+                let startup = (Trigger::Startup, strings(&["whole"]));
+                seconds(5).await;
+                assert_eq!(bench.jobs(), slice::from_ref(&startup));
+                assert!(!bench.status.snapshot().ready);
+                // The back-off: 15 s, then 30 s.
+                seconds(60).await;
+                assert_eq!(bench.jobs(), [startup.clone(), startup.clone(), startup]);
+                assert!(bench.status.snapshot().ready);
+                seconds(3600).await;
+                assert_eq!(bench.jobs().len(), 3, "and that is all");
+            }
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn f082_a_minute_of_autosave_is_five_pushes() {
     Stage::new()
         .play(|bench| async move {
