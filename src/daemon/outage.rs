@@ -107,7 +107,11 @@ struct Ongoing {
     outage: Outage,
     since: Instant,
     failures: u32,
+    /// A known pause is cut short, because this clock stands still while the machine sleeps. A try during the pause
+    /// sends nothing: the budget refuses.
     retry_at: Instant,
+    /// The time that people are told.
+    expected_end: Instant,
 }
 
 /// The state of the back-off.
@@ -156,7 +160,11 @@ impl OutageBackoff {
             outage,
             since: same.map_or(began, |ongoing| ongoing.since),
             failures,
-            retry_at: now + wait,
+            retry_at: now
+                + outage
+                    .known_pause()
+                    .map_or(wait, |wait| wait.min(LONGEST_WAIT)),
+            expected_end: now + wait,
         });
         same.is_none().then_some(OutageChange::Began(outage))
     }
@@ -166,10 +174,16 @@ impl OutageBackoff {
         self.ongoing.map(|ongoing| ongoing.retry_at)
     }
 
+    /// Returns when the retry may start that is expected to succeed; `None`: at once.
+    pub fn expected_end(&self) -> Option<Instant> {
+        self.ongoing.map(|ongoing| ongoing.expected_end)
+    }
+
     /// Lets the next retry start at once: a person has asked for it, or has changed something.
     pub fn retry_now(&mut self) {
         if let Some(ongoing) = &mut self.ongoing {
             ongoing.retry_at = ongoing.since;
+            ongoing.expected_end = ongoing.since;
         }
     }
 
@@ -221,7 +235,7 @@ mod tests {
             backoff.record(Some(Outage::Throttled { wait }), now, now),
             Some(OutageChange::Began(Outage::Throttled { wait }))
         );
-        assert_eq!(backoff.retry_at(), Some(now + Duration::from_hours(1)));
+        assert_eq!(backoff.expected_end(), Some(now + Duration::from_hours(1)));
         let wait = Some(Duration::from_secs(10));
         assert_eq!(
             backoff.record(Some(Outage::Throttled { wait }), now, now),
@@ -233,6 +247,20 @@ mod tests {
             Some(OutageChange::Began(Outage::TokenRejected)),
             "another outage is news"
         );
+    }
+
+    #[test]
+    fn f105_a_long_pause_is_looked_at_again_because_the_machine_may_have_slept() {
+        let mut backoff = OutageBackoff::new(7);
+        let now = Instant::now();
+        let free_in = Duration::from_hours(10);
+        backoff.record(Some(Outage::BudgetSpent { free_in }), now, now);
+        assert_eq!(backoff.expected_end(), Some(now + free_in));
+        assert!(!backoff.may_try(now));
+        assert!(backoff.may_try(now + LONGEST_WAIT));
+        let wait = Some(Duration::from_mins(5));
+        backoff.record(Some(Outage::Throttled { wait }), now, now);
+        assert_eq!(backoff.retry_at(), backoff.expected_end());
     }
 
     #[test]

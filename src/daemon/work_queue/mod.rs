@@ -236,11 +236,11 @@ impl WorkQueue {
     /// Returns the time until the next request: until the next poll, or until an outage's pause ends if work waits.
     pub fn next_try(&self, now: Moment) -> Duration {
         let waits = self.full_cycle.is_some() || !self.due.is_empty() || !self.doubts.is_empty();
-        let retry_at = self.outage.retry_at();
-        let pause = retry_at.map_or(Duration::ZERO, |at| {
+        let expected_end = self.outage.expected_end();
+        let pause = expected_end.map_or(Duration::ZERO, |at| {
             at.saturating_duration_since(now.steady)
         });
-        match retry_at {
+        match expected_end {
             Some(_) if waits => pause,
             Some(_) | None => self.schedule.wait(now, self.min_interval).max(pause),
         }
