@@ -28,12 +28,15 @@ use chrono::{DateTime, Utc};
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc::Receiver,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
 /// How long the request in flight may take after a stop signal (failures row 9: a container has ten seconds).
 pub const GRACE: Duration = Duration::from_secs(8);
+
+/// The longest time without a run of the loop. The ticks are no help while a clock that was set back catches up.
+const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 
 /// How the loop ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,7 +157,8 @@ impl<C: CycleRunner> EventLoop<C> {
             self.state.publish();
             let work = self.state.work_queue.next_deadline(now);
             let watchdog = self.state.supervisor.next_sign();
-            let deadlines = [work, watchdog].into_iter().flatten();
+            let wake_up = Some(now.steady + LONGEST_SLEEP);
+            let deadlines = [work, watchdog, wake_up].into_iter().flatten();
             let deadline = deadlines.filter(|at| *at > now.steady).min();
             let event = tokio::select! {
                 event = events.recv() => event,
@@ -242,6 +246,7 @@ impl<C: CycleRunner> EventLoop<C> {
                         None => break Err(Ended::Alone),
                     },
                     () = until(sign) => state.supervisor.alive(Instant::now().into_std()),
+                    () = sleep(LONGEST_SLEEP) => state.handle(Event::Tick),
                 }
                 if state.stop_signals > 1 {
                     break Err(Ended::AtOnce);

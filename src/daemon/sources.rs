@@ -1,9 +1,10 @@
 //! The small sources of events: signals, and a tick every five seconds through tokio-cron-scheduler.
 //!
 //! The loop wakes by itself when a poll is due, but its clock stands still while the machine sleeps and does not
-//! follow the time of day. A tick makes the loop compare the clocks. [`super::schedule`] decides whether a poll is
-//! due, because the scheduler runs slow jobs in parallel, ignores daylight saving time, and knows no budget. A tick
-//! is dropped while the last one waits.
+//! follow the time of day. A tick makes the loop compare the clocks. The scheduler goes by the time of day: while a
+//! clock that was set back catches up there are no ticks, and the loop's own wake-ups serve. [`super::schedule`]
+//! decides whether a poll is due, because the scheduler runs slow jobs in parallel, ignores daylight saving time, and
+//! knows no budget. A tick is dropped while the last one waits.
 
 use super::Event;
 use std::io;

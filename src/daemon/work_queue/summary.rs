@@ -23,7 +23,9 @@ impl WorkQueue {
         // In an outage a person is told of a saved file as soon as it is quiet.
         let told = self.outage.current().and(self.debounce.next_deadline());
         let deadlines = [Some(poll), git, work, delayed, told];
-        deadlines.into_iter().flatten().min()
+        // Work whose time has come waits for something else, such as the end of an outage.
+        let to_come = deadlines.into_iter().flatten();
+        to_come.filter(|at| *at > now.steady).min()
     }
 
     /// Returns when waiting work may run.

@@ -1081,6 +1081,57 @@ async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor
         .await;
 }
 
+/// A stage where no tick comes, as after a clock was set back.
+fn without_ticks(poll: u64) -> Stage {
+    Stage {
+        settings: Options {
+            poll: Poll::Every(Duration::from_secs(poll)),
+            ..settings()
+        },
+        tick: Duration::from_hours(24 * 365),
+        ..Stage::new()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f104_without_ticks_the_loop_is_alive_and_follows_the_clock() {
+    without_ticks(12 * 3600)
+        .play(|bench| async move {
+            let is_well = || assert_eq!(illness(&bench.status.snapshot(), Instant::now()), None);
+            seconds(600).await;
+            is_well();
+            bench.clear();
+            bench.jump(13 * HOUR);
+            seconds(6).await;
+            assert_eq!(bench.jobs(), [(Trigger::Poll, strings(&["whole"]))]);
+            // A cycle of days that makes progress.
+            bench.script.lock().expect("script").takes = Duration::from_hours(48);
+            bench.event(Event::SyncNow).await;
+            seconds(40 * 3600).await;
+            let now = Instant::now();
+            bench.status.update(|status| status.progress = now);
+            is_well();
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f104_a_retry_is_on_time_although_a_poll_is_overdue() {
+    // The pauses of a long outage are longer than this interval.
+    without_ticks(302)
+        .play(|bench| async move {
+            let until = bench.start + Duration::from_hours(2);
+            seconds(1).await;
+            bench.clear();
+            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
+            seconds(1_400).await;
+            let script = bench.script.lock().expect("script");
+            let tries: Vec<u64> = script.jobs.iter().map(|(at, ..)| at.as_secs()).collect();
+            assert_eq!(tries, [302, 317, 347, 407, 527, 767, 1_247]);
+        })
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn f012_health_goes_by_the_polls_of_a_cron_line() {
     let stage = Stage {
