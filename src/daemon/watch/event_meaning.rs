@@ -99,16 +99,17 @@ fn interpret_path(
         ([], Touch::Removed) => Some(Meaning::RootWent),
         ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
         ([name], _) if name.starts_with(['.', '_']) => None,
+        // A removed folder that is there was exchanged with another one, or made again.
+        ([name], _) if (on_disk.folder)(path) => Some(Meaning::FolderCame {
+            root,
+            name: (*name).to_owned(),
+        }),
         ([name], Touch::Removed) if folder_went || (on_disk.was_folder)(path) => {
             Some(Meaning::FolderWent {
                 root,
                 name: (*name).to_owned(),
             })
         }
-        ([name], Touch::Changed) if (on_disk.folder)(path) => Some(Meaning::FolderCame {
-            root,
-            name: (*name).to_owned(),
-        }),
         ([folder, name], touch) => {
             let touch = match touch {
                 // Two names were exchanged, as in kbsync's own writes: there is another file at the path.
@@ -255,12 +256,14 @@ mod tests {
 
     #[test]
     fn f076_folders_come_and_go() {
-        let name = "billing".to_owned();
         let came = Meaning::FolderCame {
             root: 0,
-            name: name.clone(),
+            name: "billing".to_owned(),
         };
-        let went = Meaning::FolderWent { root: 0, name };
+        let went = Meaning::FolderWent {
+            root: 0,
+            name: "old".to_owned(),
+        };
         check(
             EventKind::Create(CreateKind::Folder),
             &["/m/en/billing"],
@@ -268,17 +271,19 @@ mod tests {
         );
         check(
             EventKind::Remove(RemoveKind::Folder),
-            &["/m/en/billing"],
+            &["/m/en/old"],
             std::slice::from_ref(&went),
         );
         let both = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
-        let old = Meaning::FolderWent {
-            root: 0,
-            name: "old".to_owned(),
-        };
-        check(both, &["/m/en/old", "/m/en/billing"], &[old, came]);
+        check(
+            both,
+            &["/m/en/old", "/m/en/billing"],
+            &[went.clone(), came.clone()],
+        );
         let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
-        check(from, &["/m/en/billing"], &[went]);
+        check(from, &["/m/en/old"], &[went]);
+        // Exchanged with another folder.
+        check(from, &["/m/en/billing"], &[came]);
         let dotted = Meaning::FolderWent {
             root: 0,
             name: "v2.0".to_owned(),

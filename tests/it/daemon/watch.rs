@@ -356,6 +356,17 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     // The folder is watched under its new name, and no longer under the old name.
     scene.write("z/b.html", "new");
     assert_eq!(scene.due().await, ["z/b.html"]);
+    // Two folders that are exchanged are both watched afterwards.
+    let mut scene = Scene::new().await;
+    scene.mkdir("z");
+    scene.settle().await;
+    let flags = rustix::fs::RenameFlags::EXCHANGE;
+    let (a, z) = (scene.path("a"), scene.path("z"));
+    rustix::fs::renameat_with(rustix::fs::CWD, a, rustix::fs::CWD, z, flags).expect("exchanged");
+    assert_eq!(scene.due().await, ["a", "z"]);
+    scene.write("a/b.html", "new");
+    scene.write("z/b.html", "new");
+    assert_eq!(scene.due().await, ["a/b.html", "z/b.html"]);
     // A folder that was moved away is missed, even if its name looks like the name of a file.
     let mut scene = Scene::with(
         |root| fs::create_dir(root.join("v2.0")).expect("made"),
