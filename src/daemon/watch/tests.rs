@@ -4,7 +4,7 @@ use super::{Cause, Mode, Options, Rescan, Root, thread::start_with};
 use crate::daemon::Event;
 use notify::{
     Config, Error, ErrorKind, EventHandler, EventKind, NullWatcher, RecursiveMode, Result, Watcher,
-    WatcherKind,
+    WatcherKind, event::AccessKind,
 };
 use rustix::io::Errno;
 use std::{
@@ -103,6 +103,49 @@ async fn f078_where_its_own_file_is_missed_among_others_events_are_trusted() {
     }
     assert!(events.try_recv().is_err(), "it goes on by events");
     assert_eq!(cookies(mirror.path()), 0, "the file is gone");
+}
+
+/// Reports more reads and more changes of a category than the queue has room for, as soon as the private folder is
+/// watched.
+struct Flood<const READS: usize, const CHANGES: usize>(Box<dyn EventHandler>);
+
+impl<const READS: usize, const CHANGES: usize> Watcher for Flood<READS, CHANGES> {
+    fn new<F: EventHandler>(handler: F, _: Config) -> Result<Self> {
+        Ok(Self(Box::new(handler)))
+    }
+
+    fn watch(&mut self, path: &Path, _: RecursiveMode) -> Result<()> {
+        if path.ends_with(".kbsync") {
+            let reads = std::iter::repeat_n(EventKind::Access(AccessKind::Any), READS);
+            let changes = std::iter::repeat_n(EventKind::Any, CHANGES);
+            for kind in reads.chain(changes) {
+                let article = path.with_file_name("a").join("b.html");
+                let event = notify::Event::new(kind).add_path(article);
+                self.0.handle_event(Ok(event));
+            }
+        }
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> WatcherKind {
+        WatcherKind::NullWatcher
+    }
+}
+
+#[tokio::test]
+async fn f075_reads_cause_no_overflow() {
+    assert_eq!(first::<Flood<5000, 1>, 2>().await, ["events", "a/b.html"]);
+}
+
+#[tokio::test]
+async fn f075_a_loss_is_reported_after_the_events_that_found_room() {
+    let told = first::<Flood<0, 5000>, 4098>().await;
+    let at = told.iter().position(|word| word == Cause::Overflow.word());
+    assert_eq!(at, Some(4097), "after one word for each event in the queue");
 }
 
 /// The error of the system with this number; zero stands for an error that no system has.

@@ -10,7 +10,7 @@ use crate::{
     daemon::{Event, debounce::Touch},
     drill::failpoint,
 };
-use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 use std::{
     collections::HashSet,
@@ -44,7 +44,7 @@ enum Raw {
 /// Reports dropped events to the thread, without waiting for it.
 ///
 /// Either the channel has room for a message that wakes the thread, or the channel is full: then the thread is awake,
-/// and checks the flag before each event. So the thread need not check the flag at intervals.
+/// and checks the flag when it has emptied the channel. So the thread need not check the flag at intervals.
 fn report_loss(lost: &AtomicBool, raw: &SyncSender<Raw>) {
     lost.store(true, Ordering::SeqCst);
     // Full: the thread is awake. Closed: the watcher ends soon.
@@ -131,7 +131,12 @@ impl Thread {
         let raw = self.raw.clone();
         let lost = Arc::new(AtomicBool::new(false));
         let overflow = lost.clone();
-        let handler = move |event| {
+        let handler = move |event: notify::Result<notify::Event>| {
+            // Each read of a file, as in kbsync's own scans, has such an event.
+            let kind = event.as_ref().map(|event| event.kind);
+            if matches!(kind, Ok(EventKind::Access(_))) {
+                return;
+            }
             if raw.try_send(Raw::Event(event)).is_err() {
                 report_loss(&overflow, &raw);
             }
@@ -150,16 +155,19 @@ impl Thread {
         let deadline = Instant::now() + self.options.cookie_timeout;
         let mut any_event = false;
         loop {
-            if lost.swap(false, Ordering::SeqCst) {
+            let waiting = self.events.try_recv();
+            // The waiting events come first: in a flood, each of them may be followed by another loss.
+            if waiting.is_err() && lost.swap(false, Ordering::SeqCst) {
                 // A folder may have appeared without an event.
                 subfolders = self.watch_all(&mut watcher)?;
                 self.send(Event::Doubt(Cause::Overflow))?;
             }
-            let next = match &cookie {
-                Some(_) => self
+            let next = match (waiting, &cookie) {
+                (Ok(raw), _) => Ok(raw),
+                (Err(_), Some(_)) => self
                     .events
                     .recv_timeout(deadline.saturating_duration_since(Instant::now())),
-                None => self.events.recv().map_err(RecvTimeoutError::from),
+                (Err(_), None) => self.events.recv().map_err(RecvTimeoutError::from),
             };
             let next = match next {
                 Ok(raw) => raw,
