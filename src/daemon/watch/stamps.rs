@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stamps {
     files: BTreeMap<String, Stamp>,
-    /// Whether a folder could not be read: no file counts as missing then.
-    incomplete: bool,
+    /// The prefixes of the folders that could not be read: no file in them counts as missing.
+    unreadable: Vec<String>,
 }
 
 impl Stamps {
@@ -22,7 +22,7 @@ impl Stamps {
         let mut stamps = Self::default();
         for root in roots {
             if stamps.read_root(root).is_none() {
-                stamps.incomplete = true;
+                stamps.unreadable.push(root.prefix.clone());
             }
         }
         stamps
@@ -35,7 +35,8 @@ impl Stamps {
                 continue;
             }
             let Ok(listing) = disk.list(At::Folder(&folder.name)) else {
-                self.incomplete = true;
+                let prefix = format!("{}{}/", root.prefix, folder.name);
+                self.unreadable.push(prefix);
                 continue;
             };
             for entry in listing.entries {
@@ -62,7 +63,7 @@ impl Stamps {
         let gone = before
             .files
             .keys()
-            .filter(|path| !self.incomplete && !self.files.contains_key(*path));
+            .filter(|path| !self.files.contains_key(*path) && !self.is_unreadable(path));
         for path in gone {
             let Some((path, touch)) = concerned(path, Touch::Removed) else {
                 continue;
@@ -74,12 +75,17 @@ impl Stamps {
 
     /// Takes over from the previous scan the stamps that this scan could not read.
     pub(super) fn carry_over(&mut self, before: Self) {
-        if self.incomplete {
-            for (path, stamp) in before.files {
+        for (path, stamp) in before.files {
+            if self.is_unreadable(&path) {
                 self.files.entry(path).or_insert(stamp);
             }
-            self.incomplete = false;
         }
+        self.unreadable.clear();
+    }
+
+    fn is_unreadable(&self, path: &str) -> bool {
+        let mut prefixes = self.unreadable.iter();
+        prefixes.any(|prefix| path.starts_with(prefix))
     }
 }
 
@@ -105,7 +111,7 @@ mod tests {
                     ((*path).to_owned(), stamp)
                 })
                 .collect(),
-            incomplete: false,
+            unreadable: Vec::new(),
         }
     }
 
@@ -138,10 +144,11 @@ mod tests {
 
     #[test]
     fn f097_what_cannot_be_read_is_not_gone() {
-        let before = stamps(&[("a/x.html", 1), ("b/y.html", 1)]);
+        let before = stamps(&[("a/x.html", 1), ("b/y.html", 1), ("c/z.html", 1)]);
         let mut now = stamps(&[("a/x.html", 1)]);
-        now.incomplete = true;
-        assert_eq!(now.touched(&before), []);
+        now.unreadable = vec!["b/".to_owned()];
+        let gone = ("c/z.html".to_owned(), Touch::Removed);
+        assert_eq!(now.touched(&before), [gone]);
         now.carry_over(before.clone());
         assert_eq!(stamps(&[("a/x.html", 1)]).touched(&now).len(), 1);
     }

@@ -210,6 +210,44 @@ impl<const NUMBER: i32, const ROOM: usize> Watcher for Full<NUMBER, ROOM> {
     }
 }
 
+/// May not watch the category, and reports its article and another one.
+struct Forbidden(Box<dyn EventHandler>);
+
+impl Watcher for Forbidden {
+    fn new<F: EventHandler>(handler: F, _: Config) -> Result<Self> {
+        Ok(Self(Box::new(handler)))
+    }
+
+    fn watch(&mut self, path: &Path, _: RecursiveMode) -> Result<()> {
+        if path.ends_with("a") {
+            return Err(error(Errno::ACCESS.raw_os_error()));
+        }
+        if path.ends_with(".kbsync") {
+            let category = path.with_file_name("a");
+            let article = path.with_file_name("z").join("b.html");
+            for path in [category, article] {
+                let event = notify::Event::new(EventKind::Any).add_path(path);
+                self.0.handle_event(Ok(event));
+            }
+        }
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> WatcherKind {
+        WatcherKind::NullWatcher
+    }
+}
+
+#[tokio::test]
+async fn f097_a_folder_that_cannot_be_read_does_not_end_the_events_of_others() {
+    let told = first::<Forbidden, 3>().await;
+    assert_eq!(told, ["events", "a", "z/b.html"]);
+}
+
 /// Returns the first events of a watcher, as words. The watch must continue after a failure.
 async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
     let mirror = tempfile::tempdir().expect("a folder");

@@ -217,7 +217,7 @@ impl Thread {
             watch_folder(watcher, &root.path)?;
             for name in folders(&root.path)? {
                 let folder = root.path.join(name);
-                watch_folder(watcher, &folder)?;
+                watch_category(watcher, &folder)?;
                 subfolders.insert(folder);
             }
         }
@@ -251,7 +251,7 @@ impl Thread {
                     let root = &self.options.roots[root];
                     // A folder that was renamed within the tree may still be watched under its old name.
                     let folder = root.path.join(&name);
-                    watch_folder(watcher, &folder)?;
+                    watch_category(watcher, &folder)?;
                     subfolders.insert(folder);
                     Event::Touched {
                         path: format!("{}{name}", root.prefix),
@@ -342,8 +342,25 @@ impl Thread {
     }
 }
 
-fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
+/// Watches a category's folder. A folder that must not be read does not end the events of the others; when it may be
+/// read, its parent has an event.
+fn watch_category(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
+        Err(error) if is_forbidden(&error) => {
+            tracing::warn!(folder = %folder.display(), "a folder cannot be read, so it is not watched");
+            Ok(())
+        }
+        watched => judge_watched(watched, folder),
+    }
+}
+
+fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
+    let watched = watcher.watch(folder, RecursiveMode::NonRecursive);
+    judge_watched(watched, folder)
+}
+
+fn judge_watched(watched: notify::Result<()>, folder: &Path) -> Result<(), End> {
+    match watched {
         Ok(()) => Ok(()),
         // The folder appeared and disappeared; its removal has an event, too.
         Err(error) if !is_folder(folder) && limit_of(&error).is_none() => Ok(()),
@@ -380,6 +397,10 @@ fn limit_of(error: &notify::Error) -> Option<&'static str> {
         | ErrorKind::WatchNotFound
         | ErrorKind::InvalidConfig(_) => None,
     }
+}
+
+fn is_forbidden(error: &notify::Error) -> bool {
+    matches!(&error.kind, ErrorKind::Io(error) if error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Returns the folders in a root that can be categories.
