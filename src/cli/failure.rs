@@ -253,12 +253,7 @@ fn advice(cause: &(dyn Error + 'static)) -> Option<Advice> {
         return Some(advice_of_lock(error));
     }
     match cause.downcast_ref::<ScanError>() {
-        Some(ScanError::Rules) => Some((
-            ExitCode::Usage,
-            Some(
-                "shorten .kbsyncignore: name folders or use patterns with `*`; nothing is synced meanwhile",
-            ),
-        )),
+        Some(ScanError::Rules(bad)) => Some((ExitCode::Usage, Some(bad.remedy()))),
         Some(ScanError::Root(error)) => Some(advice_of_disk(error)),
         Some(ScanError::Threads(_)) => None,
         None => cause.downcast_ref::<DiskError>().map(advice_of_disk),

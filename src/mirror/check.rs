@@ -58,8 +58,6 @@ pub(crate) struct Files {
     pub(crate) open: Option<Open>,
     /// Files and folders that no sync takes where they are or as they are named, with the reason and the remedy.
     pub(crate) strays: Vec<(String, String)>,
-    /// Lines of `.kbsyncignore` that cannot be used, with the reason.
-    pub(crate) patterns: Vec<(String, String)>,
     /// Folders within categories that hold articles' files.
     pub(crate) inner: Vec<Place>,
     /// Unreadable files, with the reason.
@@ -159,9 +157,6 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     }
     for (path, why) in &files.strays {
         findings.error(path, "stray", format!("not synced: {why}"), NOT_SENT);
-    }
-    for (path, why) in &files.patterns {
-        findings.error(path, "ignore", why, "until then this line ignores nothing");
     }
     for place in &files.inner {
         let help = "if that is meant, name it in .kbsyncignore";

@@ -10,6 +10,8 @@ use crate::model::{
     path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name, lower},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The file in the root that lists ignored paths, in the syntax of `.gitignore`.
 pub const IGNORE_FILE: &str = ".kbsyncignore";
@@ -59,6 +61,36 @@ pub fn could_be_article(name: &str) -> bool {
     name.ends_with(EXTENSION) && ignored_name(name).is_none()
 }
 
+/// Why the `.kbsyncignore` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRules {
+    /// The file is too large.
+    #[error("it is larger than {} KiB", MAX_IGNORE_FILE / 1024)]
+    TooLarge,
+    /// A line is not UTF-8, or has a NUL.
+    #[error("line {0} is not UTF-8 text")]
+    NotText(usize),
+    /// A line is not a pattern.
+    #[error("line {0}: {1}")]
+    Pattern(usize, ignore::Error),
+    /// The patterns cannot be used together.
+    #[error("the patterns cannot be used: {0}")]
+    Together(ignore::Error),
+}
+
+impl BadRules {
+    /// The remedy.
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::TooLarge | Self::Together(_) => {
+                "shorten .kbsyncignore: name folders or use patterns with `*`; nothing is synced meanwhile"
+            }
+            Self::NotText(_) => "save .kbsyncignore as UTF-8; nothing is synced meanwhile",
+            Self::Pattern(..) => "correct the pattern; nothing is synced meanwhile",
+        }
+    }
+}
+
 /// The rules of one mirror.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -77,29 +109,29 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Parses the text of `.kbsyncignore`. An invalid line is reported and skipped.
-    pub fn new(ignore_file: &str) -> (Self, Vec<String>) {
-        let mut builder = GitignoreBuilder::new("");
-        let mut problems = Vec::new();
-        for (number, line) in ignore_file
-            .trim_start_matches('\u{feff}')
-            .lines()
-            .enumerate()
-        {
-            if let Err(error) = builder.add_line(None, line) {
-                problems.push(format!("line {}: {error}; correct the pattern", number + 1));
-            }
-        }
-        match builder.build() {
-            Ok(own) => {
-                let text = ignore_file.to_owned();
-                (Self { own, text }, problems)
-            }
+    /// Parses the bytes of `.kbsyncignore`. Rules that cannot be used as a whole are an error: applying a part of them
+    /// would publish files that the other part hides.
+    pub fn parse(ignore_file: &[u8]) -> Result<Self, BadRules> {
+        let text = match std::str::from_utf8(ignore_file) {
+            Ok(text) => text,
             Err(error) => {
-                problems.push(format!("the patterns cannot be used: {error}"));
-                (Self::default(), problems)
+                let before = &ignore_file[..error.valid_up_to()];
+                return Err(BadRules::NotText(line_after(before)));
             }
+        };
+        // In UTF-16, every second byte of most rules is NUL.
+        if let Some((before, _)) = text.split_once('\0') {
+            return Err(BadRules::NotText(line_after(before.as_bytes())));
         }
+        let mut builder = GitignoreBuilder::new("");
+        for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+            builder
+                .add_line(None, &composed(line))
+                .map_err(|error| BadRules::Pattern(number, error))?;
+        }
+        let own = builder.build().map_err(BadRules::Together)?;
+        let text = text.to_owned();
+        Ok(Self { own, text })
     }
 
     /// Returns the text of `.kbsyncignore`.
@@ -174,7 +206,8 @@ impl Layout {
         if let Some(why) = ignored_name(name) {
             return Some(why.to_owned());
         }
-        self.own.matched(name, true).is_ignore().then(by_own_rule)
+        let is_ignored = || self.own.matched(&*composed(name), true).is_ignore();
+        (!self.own.is_empty() && is_ignored()).then(by_own_rule)
     }
 
     fn why_file_ignored(&self, folder: &str, name: &str, kind: Kind) -> Option<String> {
@@ -183,10 +216,25 @@ impl Layout {
         }
         let is_ignored = || {
             let path = format!("{folder}/{name}");
-            self.own.matched(path, kind == Kind::Folder).is_ignore()
+            let path = composed(&path);
+            self.own.matched(&*path, kind == Kind::Folder).is_ignore()
         };
         (!self.own.is_empty() && is_ignored()).then(by_own_rule)
     }
+}
+
+/// Composes the letters of a pattern or a path: a name is the same in each form of Unicode.
+fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
+    }
+}
+
+/// Returns the number of the line that follows a text.
+fn line_after(before: &[u8]) -> usize {
+    1 + before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// Returns whether the writer may have meant the file to be an article.
@@ -205,9 +253,7 @@ mod tests {
     use super::*;
 
     fn layout(text: &str) -> Layout {
-        let (layout, problems) = Layout::new(text);
-        assert_eq!(problems, [""; 0]);
-        layout
+        Layout::parse(text.as_bytes()).expect("usable rules")
     }
 
     #[test]
@@ -339,10 +385,31 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_cannot_be_read_is_told() {
-        let (layout, problems) = Layout::new("ok.html\n{a\n[z-a].html\n");
-        assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].starts_with("line 2: "), "{problems:?}");
-        assert!(layout.ignores(&Place::new("start", "ok.html")));
+    fn rules_that_cannot_be_used_as_a_whole_are_refused() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"ok.html\ncaf\xe9.html\n", "line 2 is not UTF-8 text"),
+            (b"\xff\xfea\0/\0\n\0", "line 1 is not UTF-8 text"),
+            (b"a/\n\nb\0/\0\n\0", "line 3 is not UTF-8 text"),
+            (b"ok.html\n{a\n", "line 2: "),
+            (b"[z-a].html\n", "line 1: "),
+        ];
+        for (rules, why) in cases {
+            let refused = Layout::parse(rules).expect_err(why).to_string();
+            assert!(refused.starts_with(why), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_rule_and_a_name_meet_in_each_form_of_unicode() {
+        for rule in ["\u{e9}t\u{e9}/\n", "\u{feff}e\u{301}te\u{301}/\n"] {
+            let layout = layout(rule);
+            assert!(layout.ignores_folder("e\u{301}te\u{301}"), "{rule}");
+            assert!(
+                layout.ignores(&Place::new("\u{e9}t\u{e9}", "a.html")),
+                "{rule}"
+            );
+        }
+        let file = layout("\u{e9}.html\n");
+        assert!(file.ignores(&Place::new("a", "e\u{301}.html")));
     }
 }

@@ -4,10 +4,10 @@ use crate::{
     cli::failure::Failure,
     mirror::{
         check::{Files, Named},
-        disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
+        disk::{At, Disk as _, DiskErrorKind, RealDisk},
         document::{Document, MAX_FILE},
-        layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict, could_be_article},
-        scan::{ODD_NAME, ScanError},
+        layout::{Layout, RootVerdict, Verdict, could_be_article},
+        scan::{ODD_NAME, read_layout},
     },
     model::{ArticleId, Place},
 };
@@ -18,7 +18,7 @@ use std::path::Path;
 pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Files, Failure> {
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
-    let layout = layout(&disk, &mut files)?;
+    let layout = read_layout(&disk).map_err(|error| Failure::of(error.into()))?;
     let listing = disk.list(At::Root)?;
     let odd = |name| (name, ODD_NAME.to_owned());
     files.strays.extend(listing.odd_names.into_iter().map(odd));
@@ -33,25 +33,6 @@ pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Fi
         }
     }
     Ok(files)
-}
-
-fn layout(disk: &RealDisk, files: &mut Files) -> Result<Layout, Failure> {
-    let is_file = disk
-        .look(At::Root, IGNORE_FILE)?
-        .is_some_and(|entry| entry.kind == Kind::File);
-    if !is_file {
-        return Ok(Layout::default());
-    }
-    let content = disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE)?;
-    if !content.whole {
-        return Err(Failure::of(ScanError::Rules.into()));
-    }
-    let (layout, problems) = Layout::new(&String::from_utf8_lossy(&content.bytes));
-    let told = problems
-        .into_iter()
-        .map(|why| (IGNORE_FILE.to_owned(), why));
-    files.patterns.extend(told);
-    Ok(layout)
 }
 
 fn folder(

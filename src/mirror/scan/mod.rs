@@ -11,7 +11,7 @@ mod paths;
 
 use super::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
 use super::document::{CategoryDocument, Document, NotReady};
-use super::layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict};
+use super::layout::{BadRules, IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict};
 use crate::model::{ArticleId, Place, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -165,9 +165,9 @@ pub enum ScanError {
     /// The root, or its `.kbsyncignore`, cannot be read.
     #[error(transparent)]
     Root(DiskError),
-    /// The `.kbsyncignore` is too large. Applying half of it could publish ignored files.
-    #[error("read {IGNORE_FILE}: it is larger than {} KiB", MAX_IGNORE_FILE / 1024)]
-    Rules,
+    /// The `.kbsyncignore` cannot be used as a whole.
+    #[error("read {IGNORE_FILE}: {0}")]
+    Rules(BadRules),
     /// No thread could be started.
     #[error("start a thread for the scan")]
     Threads(#[source] io::Error),
@@ -215,14 +215,8 @@ impl Scan {
 /// Lists the root. Returns the scan so far and the folders to walk.
 fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     let listing = disk.list(At::Root).map_err(ScanError::Root)?;
-    let (layout, problems) = read_layout(disk)?;
-    let mut scan = Scan {
-        problems: problems
-            .into_iter()
-            .map(|problem| (IGNORE_FILE.to_owned(), problem))
-            .collect(),
-        ..Scan::default()
-    };
+    let layout = read_layout(disk)?;
+    let mut scan = Scan::default();
     let mut folders = Vec::new();
     for entry in listing.entries {
         match layout.in_root(&entry.name, entry.kind) {
@@ -254,12 +248,12 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     Ok((scan, folders))
 }
 
-fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
+/// Reads the rules of a mirror.
+pub(crate) fn read_layout(disk: &impl Disk) -> Result<Layout, ScanError> {
     match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
-        // Applying half of the rules would publish files that the other half hides.
-        Ok(content) if !content.whole => Err(ScanError::Rules),
-        Ok(content) => Ok(Layout::new(&String::from_utf8_lossy(&content.bytes))),
-        Err(error) if error.kind == DiskErrorKind::NotFound => Ok((Layout::default(), Vec::new())),
+        Ok(content) if !content.whole => Err(ScanError::Rules(BadRules::TooLarge)),
+        Ok(content) => Layout::parse(&content.bytes).map_err(ScanError::Rules),
+        Err(error) if error.kind == DiskErrorKind::NotFound => Ok(Layout::default()),
         // Without the rules everything would be in scope, and hidden files would be published.
         Err(error) => Err(ScanError::Root(error)),
     }

@@ -20,7 +20,7 @@ pub fn scan_paths(
     known_category: &(dyn Fn(&str) -> Option<Stamp> + Sync),
     sink: &mut dyn FnMut(ScannedFile),
 ) -> Result<Option<Scan>, ScanError> {
-    let (layout, _told_by_whole_scans) = read_layout(disk)?;
+    let layout = read_layout(disk)?;
     let walk = folder::Walk {
         disk,
         layout: &layout,

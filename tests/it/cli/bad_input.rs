@@ -68,6 +68,45 @@ fn rules_that_are_too_long_are_reported_and_nothing_is_published() {
 }
 
 #[test]
+fn rules_that_cannot_be_read_are_reported_and_nothing_is_published() {
+    let quiet = Quiet::new();
+    let hidden = "---\ntitle: Plan\n---\n<p>x</p>\n";
+    quiet.kb.write("caf\u{e9}/plan.html", hidden);
+    let utf16: Vec<u8> = "caf\u{e9}/\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let cases: [(&[u8], &str, &str); 3] = [
+        (
+            b"# rules\ncaf\xe9/\n",
+            "line 2 is not UTF-8 text\n",
+            "save .kbsyncignore as UTF-8",
+        ),
+        (
+            &utf16,
+            "line 1 is not UTF-8 text\n",
+            "save .kbsyncignore as UTF-8",
+        ),
+        (b"a/\n{caf*\n", "line 2: ", "correct the pattern"),
+    ];
+    for (rules, why, help) in cases {
+        std::fs::write(quiet.kb.mirror().join(".kbsyncignore"), rules).expect("written");
+        for command in [&["sync"][..], &["push"], &["check"]] {
+            let said = quiet.unchanged(command).exits(2).stderr;
+            for words in [
+                format!("read .kbsyncignore: {why}"),
+                format!("\nhelp: {help}; nothing is synced meanwhile\n"),
+            ] {
+                assert!(said.contains(&words), "{said}");
+            }
+        }
+    }
+    // Each form of Unicode names the same folder.
+    quiet.kb.write(".kbsyncignore", "\u{feff}cafe\u{301}/\n");
+    quiet.unchanged(&["sync"]).exits(0);
+}
+
+#[test]
 fn f122_f125_a_file_that_cannot_be_an_article_is_reported_and_left_alone() {
     let long = format!("---\ntitle: {}\n---\n", "x".repeat(256));
     let cases: [(&str, &[u8], &str); 10] = [
