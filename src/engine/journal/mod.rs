@@ -18,7 +18,6 @@ pub(super) mod recover;
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
-use crate::mirror::scan::trusted;
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
@@ -186,19 +185,16 @@ impl<D: Disk> Journal<'_, D> {
             error,
             open: !is_taken_back(self.disk, change),
         };
-        if change.file.new.is_none() {
-            let expect = change
-                .file
-                .over
-                .map_or(Expect::Absent, |over| self.expect(over));
+        let Some(digest) = change.file.new else {
+            let expect = change.file.over.map_or(Expect::Absent, Expect::File);
             let taken = self.disk.take(slot, at(target), &target.file, expect);
             return taken.map(|()| Stamp::default()).map_err(open);
-        }
+        };
         let left = change.file.leaves.as_ref();
         let cased = left.filter(|(place, known)| is_cased(self.disk, place, target, known));
         let expect = match (cased, change.file.over) {
-            (Some((_, known)), _) => Expect::Cased(known.stamp),
-            (None, Some(over)) => self.expect(over),
+            (Some((_, known)), _) => Expect::Cased(*known),
+            (None, Some(over)) => Expect::File(over),
             (None, None) => Expect::Absent,
         };
         let stamp = self
@@ -208,24 +204,15 @@ impl<D: Disk> Journal<'_, D> {
         let Some((place, known)) = left.filter(|_| cased.is_none()) else {
             return Ok(stamp);
         };
-        let expect = self.expect(*known);
+        let expect = Expect::File(*known);
         let Err(error) = self.disk.take(slot, at(place), &place.file, expect) else {
             return Ok(stamp);
         };
         // The old file was edited or cannot be removed: undo the write at the new place.
-        let back = self
-            .disk
-            .take(slot, at(target), &target.file, Expect::Stamp(stamp));
+        let ours = Expect::File(KnownFile { stamp, digest });
+        let back = self.disk.take(slot, at(target), &target.file, ours);
         let open = back.is_err();
         Err(Failed { error, open })
-    }
-
-    /// Returns the expected stamp of a file that was read, or its bytes, if the stamp is racy.
-    fn expect(&self, known: KnownFile) -> Expect {
-        match trusted(known.stamp, self.store.now()) {
-            Some(stamp) => Expect::Stamp(stamp),
-            None => Expect::Bytes(known.stamp, known.digest),
-        }
     }
 
     /// Makes the names durable. A change that is not durable is not done; its entry stays in the journal.

@@ -191,17 +191,23 @@ fn leave(
     let Some(place) = left.filter(|place| !taken.contains(place)) else {
         return Ok(());
     };
-    let found = match disk.look(at(place), &place.file) {
-        // The folder is gone as well.
-        Err(error) if error.kind == DiskErrorKind::NotFound => None,
-        found => found?,
-    };
     let aside = disk.look_aside(Area::Stage, slot, at(came_from(disk, slot, file)))?;
-    let Some(found) = found.filter(|found| aside.is_none() && found.kind == Kind::File) else {
+    if aside.is_some() {
         return Ok(());
+    }
+    let found = match disk.read(at(place), &place.file, usize::MAX) {
+        Ok(content) => KnownFile::of(content.stamp, &content.bytes),
+        Err(error)
+            if matches!(
+                error.kind,
+                DiskErrorKind::NotFound | DiskErrorKind::WrongKind
+            ) =>
+        {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
     };
-    let expect = Expect::Stamp(found.stamp);
-    disk.take(slot, at(place), &place.file, expect)?;
+    disk.take(slot, at(place), &place.file, Expect::File(found))?;
     disk.sync_folder(at(place))
 }
 

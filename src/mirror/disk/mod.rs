@@ -25,7 +25,7 @@ mod slots;
 pub use real::RealDisk;
 
 use crate::model::{
-    Digest, Place, Stamp,
+    KnownFile, Place, Stamp,
     path::{CONFLICT_EXTENSION, EXTENSION, quoted_as_git},
 };
 use rustix::io::Errno;
@@ -95,12 +95,11 @@ pub struct Content {
 pub enum Expect {
     /// Nothing.
     Absent,
-    /// The file that had this stamp.
-    Stamp(Stamp),
-    /// The file that had this stamp. The stamp is racy, so the bytes are compared as well.
-    Bytes(Stamp, Digest),
-    /// The file that had this stamp, under the same name in another case, on a file system that folds case.
-    Cased(Stamp),
+    /// The file that was read. The bytes are compared as well: a save within a clock tick of the read may leave the
+    /// stamp as it is.
+    File(KnownFile),
+    /// The file that was read, under the same name in another case, on a file system that folds case.
+    Cased(KnownFile),
 }
 
 /// The area of a slot.

@@ -39,9 +39,7 @@ impl RealDisk {
         };
         let done = match expect {
             Expect::Absent => self.place_new(&aside, &target),
-            Expect::Stamp(_) | Expect::Bytes(..) | Expect::Cased(_) => {
-                self.replace(&aside, &target, (staged, expect))
-            }
+            Expect::File(_) | Expect::Cased(_) => self.replace(&aside, &target, (staged, expect)),
         };
         if let Err(failure) = done {
             // The staged file stays: an empty slot would mean that the file was put in place.
@@ -220,17 +218,14 @@ impl RealDisk {
         let Some(found) = look_in(&aside.dir, name)? else {
             return Ok(false);
         };
-        let same = |stamp: &Stamp| found.kind == Kind::File && found.stamp.same_content(stamp);
-        Ok(match expect {
-            Expect::Absent => false,
-            Expect::Stamp(stamp) | Expect::Cased(stamp) => same(&stamp),
-            Expect::Bytes(stamp, digest) => {
-                let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
-                same(&stamp)
-                    && read_in(&aside.dir, name, name, size)
-                        .is_ok_and(|content| Digest::of_parts(&[&content.bytes]) == digest)
-            }
-        })
+        let (Expect::File(known) | Expect::Cased(known)) = expect else {
+            return Ok(false);
+        };
+        let size = usize::try_from(known.stamp.size).unwrap_or(usize::MAX);
+        Ok(found.kind == Kind::File
+            && found.stamp.same_content(&known.stamp)
+            && read_in(&aside.dir, name, name, size)
+                .is_ok_and(|content| Digest::of_parts(&[&content.bytes]) == known.digest))
     }
 
     fn exchange(&self, aside: &Aside, target: &Target<'_>) -> Result<(), Errno> {
@@ -316,9 +311,7 @@ impl From<Errno> for Failure {
 fn expect_file(found: Option<&Entry>, expect: Expect) -> Result<(), Failure> {
     match (found, expect) {
         (Some(entry), _) if entry.kind != Kind::File => Err(Failure::WrongKind),
-        (Some(entry), Expect::Stamp(stamp) | Expect::Bytes(stamp, _) | Expect::Cased(stamp))
-            if entry.stamp == stamp =>
-        {
+        (Some(entry), Expect::File(known) | Expect::Cased(known)) if entry.stamp == known.stamp => {
             Ok(())
         }
         (Some(_) | None, _) => Err(Failure::Changed),

@@ -39,9 +39,13 @@ impl World {
         self.top.path().join("help").join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> Stamp {
+    fn write(&self, name: &str, text: &str) -> KnownFile {
         fs::write(self.path(name), text).expect("a file");
-        self.stamp(name)
+        self.known(name)
+    }
+
+    fn known(&self, name: &str) -> KnownFile {
+        KnownFile::of(self.stamp(name), self.text(name).as_bytes())
     }
 
     fn stamp(&self, name: &str) -> Stamp {
@@ -64,9 +68,9 @@ impl World {
             .map_err(|error| error.kind)
     }
 
-    fn take(&self, name: &str, stamp: Stamp) -> Result<(), DiskErrorKind> {
+    fn take(&self, name: &str, known: KnownFile) -> Result<(), DiskErrorKind> {
         self.empty();
-        let taken = self.disk.take(SLOT, IN, name, Expect::Stamp(stamp));
+        let taken = self.disk.take(SLOT, IN, name, Expect::File(known));
         taken.map_err(|error| error.kind)
     }
 
@@ -118,7 +122,8 @@ fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() 
     for plain in [false, true] {
         let world = World::with(plain);
         let first = world.put("a.html", "one", Expect::Absent).expect("written");
-        assert_eq!(world.stamp("start/a.html"), first);
+        let first = KnownFile::of(first, b"one");
+        assert_eq!(world.known("start/a.html"), first);
         assert_eq!(world.aside(), None);
         assert_eq!(
             world.put("a.html", "x", Expect::Absent),
@@ -127,12 +132,13 @@ fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() 
         // An empty slot would mean that the file was put in place.
         assert_eq!(world.aside().as_deref(), Some("x"), "plain: {plain}");
         let second = world
-            .put("a.html", "two", Expect::Stamp(first))
+            .put("a.html", "two", Expect::File(first))
             .expect("replaced");
+        let second = KnownFile::of(second, b"two");
         assert_eq!(world.text("start/a.html"), "two");
         assert_eq!(world.aside().as_deref(), Some("one"), "plain: {plain}");
         assert_eq!(
-            world.put("a.html", "x", Expect::Stamp(first)),
+            world.put("a.html", "x", Expect::File(first)),
             Err(DiskErrorKind::Changed)
         );
         world.take("a.html", second).expect("taken");
@@ -151,17 +157,21 @@ fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() 
 fn f083_a_stamp_that_cannot_vouch_for_the_bytes_is_not_enough() {
     for plain in [false, true] {
         let world = World::with(plain);
-        let stamp = world.write("start/a.html", "one");
-        let digest = |text: &str| Digest::of_parts(&[text.as_bytes()]);
-        assert_eq!(
-            world.put("a.html", "x", Expect::Bytes(stamp, digest("two"))),
-            Err(DiskErrorKind::Changed)
-        );
+        world.write("start/a.html", "one");
+        let two = || KnownFile::of(world.stamp("start/a.html"), b"two");
+        for expect in [Expect::File, Expect::Cased] {
+            assert_eq!(
+                world.put("a.html", "x", expect(two())),
+                Err(DiskErrorKind::Changed)
+            );
+            assert_eq!(world.text("start/a.html"), "one");
+            assert_eq!(world.aside().as_deref(), Some("x"), "plain: {plain}");
+        }
+        assert_eq!(world.take("a.html", two()), Err(DiskErrorKind::Changed));
         assert_eq!(world.text("start/a.html"), "one");
-        assert_eq!(world.aside().as_deref(), Some("x"), "plain: {plain}");
-        let stamp = world.stamp("start/a.html");
+        let one = world.known("start/a.html");
         world
-            .put("a.html", "x", Expect::Bytes(stamp, digest("one")))
+            .put("a.html", "x", Expect::File(one))
             .expect("replaced");
         assert_eq!(world.aside().as_deref(), Some("one"));
     }
@@ -174,11 +184,11 @@ fn what_is_not_as_expected_is_left_alone() {
         let old = world.write("start/a.html", "one");
         world.write("start/a.html", "three");
         assert_eq!(
-            world.put("a.html", "x", Expect::Stamp(old)),
+            world.put("a.html", "x", Expect::File(old)),
             Err(DiskErrorKind::Changed)
         );
         world.empty();
-        let gone = world.disk.take(SLOT, IN, "a.html", Expect::Stamp(old));
+        let gone = world.disk.take(SLOT, IN, "a.html", Expect::File(old));
         let gone = gone.expect_err("changed");
         assert_eq!(gone.kind, DiskErrorKind::Changed);
         assert_eq!(
@@ -186,7 +196,7 @@ fn what_is_not_as_expected_is_left_alone() {
             "remove start/a.html: it changed meanwhile"
         );
         assert_eq!(
-            world.put("none.html", "x", Expect::Stamp(old)),
+            world.put("none.html", "x", Expect::File(old)),
             Err(DiskErrorKind::Changed)
         );
         assert_eq!(world.text("start/a.html"), "three");
@@ -198,7 +208,7 @@ fn what_is_not_as_expected_is_left_alone() {
 fn f080_a_save_in_the_instant_of_the_exchange_is_put_back() {
     for plain in [false, true] {
         let world = World::with(plain);
-        let stamp = world.write("start/a.html", "base");
+        let known = world.write("start/a.html", "base");
         let step = if plain { "move away" } else { "exchange" };
         // An editor that saves by renaming a new file over the old file.
         world.at_step(step, |folder| {
@@ -206,7 +216,7 @@ fn f080_a_save_in_the_instant_of_the_exchange_is_put_back() {
             fs::rename(folder.join("saved"), folder.join("a.html")).expect("renamed");
         });
         assert_eq!(
-            world.put("a.html", "ours", Expect::Stamp(stamp)),
+            world.put("a.html", "ours", Expect::File(known)),
             Err(DiskErrorKind::Changed)
         );
         assert_eq!(world.text("start/a.html"), "the editor's");
@@ -217,12 +227,12 @@ fn f080_a_save_in_the_instant_of_the_exchange_is_put_back() {
 #[test]
 fn f080_a_save_in_place_in_that_instant_is_put_back() {
     let world = World::new();
-    let stamp = world.write("start/a.html", "base");
+    let known = world.write("start/a.html", "base");
     world.at_step("exchange", |folder| {
         fs::write(folder.join("a.html"), "in place").expect("written");
     });
     assert_eq!(
-        world.put("a.html", "ours", Expect::Stamp(stamp)),
+        world.put("a.html", "ours", Expect::File(known)),
         Err(DiskErrorKind::Changed)
     );
     assert_eq!(world.text("start/a.html"), "in place");
@@ -232,7 +242,7 @@ fn f080_a_save_in_place_in_that_instant_is_put_back() {
 #[test]
 fn f080_two_saves_around_the_exchange_are_both_kept() {
     let world = World::new();
-    let stamp = world.write("start/a.html", "base");
+    let known = world.write("start/a.html", "base");
     let mut saves = 0;
     let folder = world.path("start");
     *world.disk.meanwhile.lock().expect("free") = Some(Box::new(move |step| {
@@ -242,7 +252,7 @@ fn f080_two_saves_around_the_exchange_are_both_kept() {
         }
     }));
     assert_eq!(
-        world.put("a.html", "ours", Expect::Stamp(stamp)),
+        world.put("a.html", "ours", Expect::File(known)),
         Err(DiskErrorKind::Changed)
     );
     assert_eq!(world.text("start/a.html"), "save 1");
@@ -253,12 +263,12 @@ fn f080_two_saves_around_the_exchange_are_both_kept() {
 #[test]
 fn f080_a_file_removed_in_that_instant_stays_removed() {
     let world = World::new();
-    let stamp = world.write("start/a.html", "base");
+    let known = world.write("start/a.html", "base");
     world.at_step("exchange", |folder| {
         fs::remove_file(folder.join("a.html")).expect("removed");
     });
     assert_eq!(
-        world.put("a.html", "ours", Expect::Stamp(stamp)),
+        world.put("a.html", "ours", Expect::File(known)),
         Err(DiskErrorKind::Changed)
     );
     assert!(world.names().is_empty());
@@ -283,12 +293,12 @@ fn f080_a_new_file_in_that_instant_is_not_replaced() {
 #[test]
 fn f080_a_new_file_while_the_old_one_is_away_leaves_both() {
     let world = World::with(true);
-    let stamp = world.write("start/a.html", "base");
+    let known = world.write("start/a.html", "base");
     world.at_step("place", |folder| {
         fs::write(folder.join("a.html"), "theirs").expect("written");
     });
     assert_eq!(
-        world.put("a.html", "ours", Expect::Stamp(stamp)),
+        world.put("a.html", "ours", Expect::File(known)),
         Err(DiskErrorKind::Changed)
     );
     assert_eq!(world.text("start/a.html"), "theirs");
@@ -300,11 +310,11 @@ fn f080_a_new_file_while_the_old_one_is_away_leaves_both() {
 fn f080_a_save_in_the_instant_of_a_removal_is_put_back() {
     for plain in [false, true] {
         let world = World::with(plain);
-        let stamp = world.write("start/a.html", "base");
+        let known = world.write("start/a.html", "base");
         world.at_step("move away", |folder| {
             fs::write(folder.join("a.html"), "edited").expect("written");
         });
-        assert_eq!(world.take("a.html", stamp), Err(DiskErrorKind::Changed));
+        assert_eq!(world.take("a.html", known), Err(DiskErrorKind::Changed));
         assert_eq!(world.text("start/a.html"), "edited");
         assert_eq!(world.names(), ["a.html"]);
         assert_eq!(world.aside(), None);
@@ -329,7 +339,7 @@ fn f080_no_save_is_lost_in_a_race() {
                     fs::rename(path.with_extension("new"), &path).expect("renamed");
                 });
                 start.wait();
-                let _published = world.put("a.html", "ours", Expect::Stamp(base));
+                let _published = world.put("a.html", "ours", Expect::File(base));
             });
             let names = world.names();
             let text = |name: &String| world.text(&format!("start/{name}"));
@@ -350,11 +360,11 @@ fn f081_what_is_written_into_a_displaced_file_is_there_to_be_read() {
     use std::io::Write as _;
     for plain in [false, true] {
         let world = World::with(plain);
-        let stamp = world.write("start/a.html", "one");
+        let known = world.write("start/a.html", "one");
         let path = world.path("start/a.html");
         let open = fs::OpenOptions::new().append(true).open(path);
         world
-            .put("a.html", "ours", Expect::Stamp(stamp))
+            .put("a.html", "ours", Expect::File(known))
             .expect("replaced");
         world.disk.displace(SLOT, IN).expect("displaced");
         assert_eq!(world.aside(), None);
@@ -390,7 +400,7 @@ fn a_replaced_file_keeps_its_mode_and_a_new_one_is_readable() {
     )
     .expect("changed");
     world
-        .put("a.html", "y", Expect::Stamp(world.stamp("start/a.html")))
+        .put("a.html", "y", Expect::File(world.known("start/a.html")))
         .expect("replaced");
     assert_eq!(mode("start/a.html"), 0o640);
 }
@@ -554,11 +564,11 @@ fn f099_a_folder_that_no_rename_reaches_has_its_own_slots() {
     for plain in [false, true] {
         let mut disk = RealDisk::open(&world.path("")).expect("the mirror");
         disk.plain = plain;
-        let stamp = world.write("start/a.html", "one");
+        let known = world.write("start/a.html", "one");
         disk.stage(SLOT, IN, b"two", Durability::Now)
             .expect("staged");
         assert_eq!(world.names(), [".kbsync-tmp-7", "a.html"]);
-        disk.publish(SLOT, IN, "a.html", Expect::Stamp(stamp))
+        disk.publish(SLOT, IN, "a.html", Expect::File(known))
             .expect("replaced");
         assert_eq!(world.text("start/a.html"), "two");
         assert_eq!(world.text("start/.kbsync-tmp-7"), "one");
@@ -588,7 +598,12 @@ fn f130_links_are_neither_read_nor_written_through() {
     wrong(
         world
             .disk
-            .take(SLOT, at, "secret.html", Expect::Stamp(Stamp::default()))
+            .take(
+                SLOT,
+                at,
+                "secret.html",
+                Expect::File(KnownFile::of(Stamp::default(), b"")),
+            )
             .expect_err("a link"),
     );
     wrong(
@@ -604,7 +619,11 @@ fn f130_links_are_neither_read_nor_written_through() {
         .expect("there");
     assert_eq!(entry.kind, Kind::Link);
     assert_eq!(
-        world.put("link.html", "x", Expect::Stamp(entry.stamp)),
+        world.put(
+            "link.html",
+            "x",
+            Expect::File(KnownFile::of(entry.stamp, b"secret"))
+        ),
         Err(DiskErrorKind::WrongKind)
     );
     assert_eq!(
@@ -627,7 +646,7 @@ fn f130_links_are_neither_read_nor_written_through() {
 #[test]
 fn f130_a_folder_swapped_for_a_link_within_an_operation_changes_nothing_outside() {
     let world = World::new();
-    let stamp = world.write("start/secret.html", "inside");
+    let known = world.write("start/secret.html", "inside");
     let outside = world.top.path().join("outside");
     world.at_step("exchange", move |folder| {
         fs::rename(folder, folder.with_file_name("moved")).expect("renamed");
@@ -635,7 +654,7 @@ fn f130_a_folder_swapped_for_a_link_within_an_operation_changes_nothing_outside(
     });
     // The open folder is the one that is written, wherever it has been moved.
     world
-        .put("secret.html", "ours", Expect::Stamp(stamp))
+        .put("secret.html", "ours", Expect::File(known))
         .expect("written");
     assert_eq!(world.text("moved/secret.html"), "ours");
     assert_eq!(
@@ -681,12 +700,12 @@ fn f056_a_name_in_another_case_is_reached_where_case_is_folded() {
     let world = World::new();
     world.write("start/a.html", "words");
     fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
-    let stamp = world.stamp("start/a.html");
+    let known = world.known("start/a.html");
     // If case is folded, both names disappear together.
     world.at_step("place", |folder| {
         fs::remove_file(folder.join("a.html")).expect("removed");
     });
-    let written = world.put("A.html", "new", Expect::Cased(stamp));
+    let written = world.put("A.html", "new", Expect::Cased(known));
     assert_eq!(world.names(), ["A.html"]);
     assert_eq!(world.text("start/A.html"), "new");
     assert_eq!(written, Ok(world.stamp("start/A.html")));
@@ -735,8 +754,8 @@ fn f097_a_mirror_that_was_moved_away_is_no_empty_one() {
 fn f101_the_longest_names_can_be_removed_and_set_beside() {
     let world = World::new();
     let name = format!("{}.html", "a".repeat(250));
-    let stamp = world.write(&format!("start/{name}"), "x");
-    world.take(&name, stamp).expect("removed");
+    let known = world.write(&format!("start/{name}"), "x");
+    world.take(&name, known).expect("removed");
     assert!(world.names().is_empty());
     assert_eq!(beside_name(&name, 1).len(), 255);
     world
@@ -778,7 +797,7 @@ proptest! {
         symlink(&outside, world.path("linked")).expect("a link");
         fs::write(outside.join("only here"), "").expect("a file");
         let at = At::Folder(&folder);
-        let stamp = world.write("start/a", "x");
+        let known = world.write("start/a", "x");
         let _made = world.disk.create_folder(&folder);
         if world.disk.stage(SLOT, at, b"evil", Durability::Later).is_ok() {
             let _published = world.disk.publish(SLOT, at, &file, Expect::Absent);
@@ -789,7 +808,7 @@ proptest! {
         if let Ok(listing) = world.disk.list(at) {
             prop_assert!(listing.entries.iter().all(|entry| entry.name != "only here"));
         }
-        let _taken = world.disk.take(8, IN, "a", Expect::Stamp(stamp));
+        let _taken = world.disk.take(8, IN, "a", Expect::File(known));
         let _beside = world.disk.set_beside(Area::Stage, SLOT, at, &file);
         let _renamed = world.disk.rename_folder(&folder, &new);
         let _removed = world.disk.remove_folder(&new);

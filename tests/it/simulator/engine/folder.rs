@@ -12,7 +12,7 @@ use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
     Area, At, Content, Disk as _, DiskError, Durability, Entry, Expect, Kind, Listing, Slot,
 };
-use kbsync::model::Stamp;
+use kbsync::model::{KnownFile, Stamp};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -87,14 +87,16 @@ impl Folder {
         };
     }
 
-    /// Returns the real stamp of a file that has the expected shown stamp; otherwise a stamp that no file has.
-    fn truth(&self, at: At<'_>, name: &str, expected: Stamp) -> Stamp {
-        real(&self.path(at, name))
-            .filter(|real| self.tell(*real) == expected)
+    /// Returns the file with its real stamp, if it has the expected shown stamp; otherwise with a stamp that no file
+    /// has.
+    fn truth(&self, at: At<'_>, name: &str, expected: KnownFile) -> KnownFile {
+        let stamp = real(&self.path(at, name))
+            .filter(|real| self.tell(*real) == expected.stamp)
             .unwrap_or(Stamp {
                 inode: u64::MAX,
-                ..expected
-            })
+                ..expected.stamp
+            });
+        KnownFile { stamp, ..expected }
     }
 
     /// Records that a file got its bytes just now, a new file or an existing one.
@@ -205,9 +207,8 @@ impl Folder {
     fn true_expect(&self, at: At<'_>, name: &str, expect: Expect) -> Expect {
         match expect {
             Expect::Absent => Expect::Absent,
-            Expect::Stamp(stamp) => Expect::Stamp(self.truth(at, name, stamp)),
-            Expect::Cased(stamp) => Expect::Cased(self.truth(at, name, stamp)),
-            Expect::Bytes(stamp, digest) => Expect::Bytes(self.truth(at, name, stamp), digest),
+            Expect::File(known) => Expect::File(self.truth(at, name, known)),
+            Expect::Cased(known) => Expect::Cased(self.truth(at, name, known)),
         }
     }
 

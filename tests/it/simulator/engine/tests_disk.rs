@@ -7,18 +7,18 @@ use super::step::Save;
 use super::tree::Tree;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{Area, At, Disk as _, DiskError, Durability, Expect, Slot};
-use kbsync::model::{Place, Stamp};
+use kbsync::model::{KnownFile, Place, Stamp};
 
 const FOLDERS: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMES: [&str; 3] = ["a.html", "b.html", "c.html"];
 const SLOT: Slot = 1;
 
-/// Both folders, and the stamps last seen at each place.
+/// Both folders, and the files last seen at each place.
 struct Twins {
     memory: Mirror,
     real: Mirror,
     disk: RealDisk,
-    seen: Vec<(Place, Stamp)>,
+    seen: Vec<(Place, KnownFile)>,
     random: Random,
 }
 
@@ -33,14 +33,15 @@ impl Twins {
         Place::new(FOLDERS[folder], NAMES[name])
     }
 
-    /// Returns a place with a stamp that was seen there, or with none.
-    fn expected(&mut self) -> (Place, Stamp) {
+    /// Returns a place with a file that was seen there, or with none.
+    fn expected(&mut self) -> (Place, KnownFile) {
         let seen = self.random.pick(&self.seen).cloned();
-        let (place, stamp) = seen.unwrap_or((self.place(), Stamp::default()));
+        let none = KnownFile::of(Stamp::default(), b"");
+        let (place, known) = seen.unwrap_or((self.place(), none));
         if self.random.percent(80) {
-            (place, stamp)
+            (place, known)
         } else {
-            (self.place(), stamp)
+            (self.place(), known)
         }
     }
 
@@ -72,7 +73,7 @@ impl Twins {
     /// Makes one random call in both folders, and checks that the results are the same.
     fn act(&mut self) {
         let (one, other) = (self.place(), self.place());
-        let (place, stamp) = self.expected();
+        let (place, known) = self.expected();
         let size = self.random.below(3);
         let name = other.file.clone();
         match self.random.below(14) {
@@ -109,7 +110,7 @@ impl Twins {
                 let expect = if absent {
                     Expect::Absent
                 } else {
-                    Expect::Stamp(stamp)
+                    Expect::File(known)
                 };
                 assert_eq!(
                     plain(tree.publish(SLOT, within, &place.file, expect)),
@@ -120,7 +121,7 @@ impl Twins {
             }
             8 | 9 => {
                 let within = At::Folder(&place.folder);
-                let expect = Expect::Stamp(stamp);
+                let expect = Expect::File(known);
                 let (tree, folder, disk) = self.parts();
                 assert_eq!(
                     plain(tree.take(SLOT, within, &place.file, expect)),
@@ -170,8 +171,11 @@ impl Twins {
             if let (Ok(listing), At::Folder(within)) = (&listed, at) {
                 for entry in &listing.entries {
                     let read = tree.read(at, &entry.name, 100);
+                    if let Ok(content) = &read {
+                        let known = KnownFile::of(content.stamp, &content.bytes);
+                        seen.push((Place::new(within, &*entry.name), known));
+                    }
                     assert_eq!(plain(read), plain(folder.read(disk, at, &entry.name, 100)));
-                    seen.push((Place::new(within, &*entry.name), entry.stamp));
                 }
             }
             assert_eq!(plain(listed), plain(folder.list(disk, at)));
@@ -179,7 +183,7 @@ impl Twins {
         if self.random.percent(50) {
             self.seen = seen;
         } else {
-            // Some of the stamps are outdated by the next call.
+            // Some of the files are outdated by the next call.
             self.seen.extend(seen);
         }
     }

@@ -267,12 +267,10 @@ impl Tree {
         let same = |stamp: Stamp| found.is_some_and(|node| node.stamp == stamp);
         match expect {
             Expect::Absent => found.map(|_| DiskErrorKind::Exists),
-            Expect::Stamp(stamp) | Expect::Cased(stamp) => {
-                (!same(stamp)).then_some(DiskErrorKind::Changed)
-            }
-            Expect::Bytes(stamp, digest) => {
+            Expect::File(known) | Expect::Cased(known) => {
                 let bytes = found.map(|node| Digest::of_parts(&[&node.bytes]));
-                (!same(stamp) || bytes != Some(digest)).then_some(DiskErrorKind::Changed)
+                let same = same(known.stamp) && bytes == Some(known.digest);
+                (!same).then_some(DiskErrorKind::Changed)
             }
         }
     }
