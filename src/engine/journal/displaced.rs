@@ -37,26 +37,28 @@ impl<D: Disk> Journal<'_, D> {
         is_background: bool,
     ) -> anyhow::Result<Vec<Problem>> {
         let now = self.store.now();
-        let (mut problems, mut old) = (Vec::new(), Vec::new());
+        let (mut problems, mut gone) = (Vec::new(), Vec::new());
         for row in self.store.displaced()? {
             match self.is_unchanged(&row, is_background, &mut problems) {
-                Ok(true) if now.millis_since(row.since) >= KEEP_FOR => old.push(row),
+                Ok(true) if is_old(&row, now) => {
+                    match self.disk.discard(Area::Displaced, row.slot, at(&row.place)) {
+                        Ok(()) => gone.push(row.slot),
+                        Err(error) => {
+                            tracing::warn!(place = %row.place, %error, "a displaced file stays");
+                        }
+                    }
+                }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::warn!(place = %row.place, error = format!("{error:#}"), "a displaced file cannot be looked at");
                 }
             }
         }
-        if old.is_empty() {
+        if gone.is_empty() {
             return Ok(problems);
         }
-        for row in &old {
-            if let Err(error) = self.disk.discard(Area::Displaced, row.slot, at(&row.place)) {
-                tracing::warn!(place = %row.place, %error, "a displaced file stays");
-            }
-        }
         self.store
-            .write(|tx| old.iter().try_for_each(|row| tx.remove_displaced(row.slot)))?;
+            .write(|tx| gone.iter().try_for_each(|slot| tx.remove_displaced(*slot)))?;
         Ok(problems)
     }
 
@@ -68,11 +70,19 @@ impl<D: Disk> Journal<'_, D> {
         problems: &mut Vec<Problem>,
     ) -> anyhow::Result<bool> {
         let (slot, place, now) = (row.slot, &row.place, self.store.now());
+        let mut found = self.disk.look_aside(Area::Displaced, slot, at(place))?;
+        if found.is_none() && (self.disk.look_aside(Area::Stage, slot, at(place))?).is_some() {
+            // The file could not be displaced before.
+            self.disk.displace(slot, at(place))?;
+            found = self.disk.look_aside(Area::Displaced, slot, at(place))?;
+        }
         // A person may have cleared the folder.
-        let Some(stamp) = self.disk.look_aside(Area::Displaced, slot, at(place))? else {
+        let Some(stamp) = found else {
             return Ok(true);
         };
-        if stamp.same_content(&row.known.stamp) && trusted(row.known.stamp, now).is_some() {
+        // A stamp is not enough for a deletion: a program may set the time of a file.
+        let is_same = stamp.same_content(&row.known.stamp) && !is_old(row, now);
+        if is_same && trusted(row.known.stamp, now).is_some() {
             return Ok(true);
         }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
@@ -130,6 +140,11 @@ impl<D: Disk> Journal<'_, D> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns whether a displaced file has stayed long enough.
+fn is_old(row: &DisplacedRow, now: Timestamp) -> bool {
+    now.millis_since(row.since) >= KEEP_FOR
 }
 
 /// Displaces the recorded files that a crash left in the stage.

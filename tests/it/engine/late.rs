@@ -186,6 +186,43 @@ async fn f081_a_displaced_file_goes_after_a_day() {
 }
 
 #[tokio::test]
+async fn a_displaced_file_is_read_before_it_goes() {
+    let (world, id, mut open) = opened().await;
+    theirs(&world, id);
+    hostile::sync(&world).await;
+    world.clock.advance(Duration::from_hours(1));
+    hostile::sync(&world).await;
+    // The words have the size and the time of the old ones.
+    let before = open.metadata().expect("a file");
+    let words = vec![b'w'; usize::try_from(before.len()).expect("small")];
+    open.set_len(0).expect("emptied");
+    open.write_all(&words).expect("written");
+    let time = before.modified().expect("a time");
+    open.set_modified(time).expect("set back");
+    world.clock.advance(Duration::from_hours(25));
+    hostile::sync(&world).await;
+    assert_eq!(world.read(BESIDE).into_bytes(), words);
+}
+
+#[tokio::test]
+async fn a_file_that_could_not_be_displaced_is_not_forgotten() {
+    let (world, id, mut open) = opened().await;
+    theirs(&world, id);
+    let stuck: Meddler = Arc::new(|moment| match moment.doing {
+        "displace" => Err(DiskErrorKind::Other),
+        _ => Ok(()),
+    });
+    let mut engine = hostile::engine(&world, &stuck);
+    engine.cycle(&both()).await.expect("a cycle");
+    open.write_all(b"<p>late</p>\n").expect("written");
+    world.clock.advance(Duration::from_hours(25));
+    engine.cycle(&both()).await.expect("a cycle");
+    drop(engine);
+    hostile::sync(&world).await;
+    assert!(world.read(BESIDE).contains("<p>late</p>"));
+}
+
+#[tokio::test]
 async fn f081_a_file_that_was_only_emptied_has_no_words() {
     let (world, id, open) = opened().await;
     theirs(&world, id);
