@@ -12,7 +12,7 @@
 //! | a file without an entry | never journalled | the file goes |
 //!
 //! A folder was renamed if only its new name exists. A moved file at its new place is removed from the old one before
-//! its rows become true. After an undone change, the next look decides as usual. Recovery is idempotent. An entry that
+//! its rows become true. If the slot and the target are the same file, the slot is emptied first. After an undone change, the next look decides as usual. Recovery is idempotent. An entry that
 //! the disk refuses stays open, and its files are left alone until it is settled.
 
 use super::displaced::{came_from, came_out, displace, displace_again};
@@ -72,7 +72,11 @@ impl<D: Disk> Journal<'_, D> {
             .context("failed to make durable what an earlier run wrote")?;
         let all: Vec<_> = journal
             .into_iter()
-            .map(|change| (is_published(self.disk, &change), change))
+            .map(|change| {
+                let named_once = drop_second_name(self.disk, &change);
+                let published = named_once.and_then(|()| is_published(self.disk, &change));
+                (published, change)
+            })
             .collect();
         let published = all.iter().filter(|(done, _)| matches!(done, Ok(true)));
         let taken: BTreeSet<Place> = published
@@ -268,6 +272,23 @@ fn file_of(change: &Journalled) -> Option<&FileEntry> {
     match &change.entry {
         Entry::File(file) => Some(file),
         Entry::Folder { .. } => None,
+    }
+}
+
+/// Empties the slot of a file that is at its target as well: a rename by way of a hard link was interrupted.
+fn drop_second_name(disk: &impl Disk, change: &Journalled) -> Result<(), DiskError> {
+    let Some(FileEntry { target, .. }) = file_of(change) else {
+        return Ok(());
+    };
+    let Some(stamp) = disk.look_aside(Area::Stage, change.slot, at(target))? else {
+        return Ok(());
+    };
+    match disk.look(at(target), &target.file) {
+        Ok(Some(found)) if found.stamp == stamp => {
+            disk.discard(Area::Stage, change.slot, at(target))
+        }
+        // The folder may be gone.
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

@@ -264,14 +264,24 @@ impl RealDisk {
     }
 
     /// Settles a replaced file that still waits for its slot. If the slot holds the new file, the replacement did not
-    /// happen.
+    /// happen. A rename by way of a hard link may have left a second name.
     fn settle_old(&self, dir: &OwnedFd, old: &str, place: &Place) -> Result<(), DiskError> {
         let slot = old.strip_suffix(OLD).unwrap_or(old);
         let settled = || -> Result<(), Errno> {
-            if look_in(dir, slot)?.is_none() {
+            let inode = |dir: &OwnedFd, name: &str| -> Result<Option<u64>, Errno> {
+                Ok(look_in(dir, name)?.map(|found| found.stamp.inode))
+            };
+            let Some(staged) = inode(dir, slot)? else {
+                return fs::renameat(dir, old, dir, slot);
+            };
+            let folder = open_dir(&self.root, &place.folder)?;
+            let there = inode(&folder, &place.file)?;
+            if there == Some(staged) {
                 return fs::renameat(dir, old, dir, slot);
             }
-            let folder = open_dir(&self.root, &place.folder)?;
+            if there.is_some() && there == inode(dir, old)? {
+                return fs::unlinkat(dir, old, AtFlags::empty());
+            }
             match self.rename_free(dir, old, &folder, &place.file) {
                 Err(Errno::EXIST) => self.beside(dir, old, &folder, &place.file).map(drop),
                 other => other,

@@ -190,24 +190,81 @@ async fn f001_f002_f080_what_lies_in_the_slot_says_what_was_done() {
         // A second recovery changes nothing.
         for _ in 0..2 {
             recover(&world).await;
-            let text = |path: &str| {
-                let text = fs::read_to_string(world.path(path)).ok()?;
-                let text = text.lines().last().map(str::to_owned);
-                Some(text.unwrap_or_default())
-            };
-            let found = ["a/one.html", "a/one.1.conflict.html", "a/before.html"].map(text);
-            let then = row.then.map(|text| text.map(str::to_owned));
-            assert_eq!(found, then, "{name}");
-            let store = hostile::store(&world);
-            assert_eq!(store.journal().expect("read"), [], "{name}");
-            let told = store.events(100, None).expect("read");
-            let done = told
-                .iter()
-                .filter(|event| event.deed.detail == "from the journal");
-            assert_eq!(done.count(), usize::from(row.done), "{name}");
-            let stage = fs::read_dir(world.path(".kbsync/stage"));
-            assert_eq!(stage.expect("listed").count(), 0, "{name}");
+            assert_recovered(&world, row, &name);
         }
+    }
+}
+
+/// Checks the files, the journal and the log after a recovery.
+fn assert_recovered(world: &Stage, row: &Row, name: &str) {
+    let text = |path: &str| {
+        let text = fs::read_to_string(world.path(path)).ok()?;
+        let text = text.lines().last().map(str::to_owned);
+        Some(text.unwrap_or_default())
+    };
+    let found = ["a/one.html", "a/one.1.conflict.html", "a/before.html"].map(text);
+    let then = row.then.map(|text| text.map(str::to_owned));
+    assert_eq!(found, then, "{name}");
+    let store = hostile::store(world);
+    assert_eq!(store.journal().expect("read"), [], "{name}");
+    let told = store.events(100, None).expect("read");
+    let done = told
+        .iter()
+        .filter(|event| event.deed.detail == "from the journal");
+    assert_eq!(done.count(), usize::from(row.done), "{name}");
+    let stage = fs::read_dir(world.path(".kbsync/stage"));
+    assert_eq!(stage.expect("listed").count(), 0, "{name}");
+}
+
+/// Where a file system cannot refuse to replace a name, a file gets its new name by a hard link, and then loses the old
+/// one. A kill in between leaves both names.
+#[tokio::test]
+async fn a_file_with_a_second_name_in_its_slot_is_one_file() {
+    use Begun::{Made, Moved, Removed};
+    crate::engine::crash::silence_deaths();
+    let (old, new, saved) = (Some(OLD), Some(NEW), Some(SAVED));
+    for row in [
+        row(Made, [new, new, None], true, [new, None, None]),
+        row(Moved, [new, new, old], true, [new, None, None]),
+        // An unexpected file was on its way back.
+        row(Removed, [saved, saved, None], false, [saved, None, None]),
+    ] {
+        let name = format!("{:?}", row.begun);
+        let world = hostile::world().await;
+        let one = world.article(world.category("a"), "one", OLD);
+        hostile::sync(&world).await;
+        let id = ArticleId::new(one);
+        leave(&world, id, &row);
+        let (slot, target) = (format!(".kbsync/stage/{SLOT}"), world.path("a/one.html"));
+        fs::remove_file(&target).expect("removed");
+        fs::hard_link(world.path(&slot), &target).expect("linked");
+        recover(&world).await;
+        assert_recovered(&world, &row, &name);
+    }
+}
+
+/// The same, if the replaced file waits for its slot.
+#[tokio::test]
+async fn a_replacement_by_a_second_name_is_finished_or_undone() {
+    use Begun::Replaced;
+    crate::engine::crash::silence_deaths();
+    for done in [true, false] {
+        let (old, new) = (Some(OLD), Some(NEW));
+        let then = [if done { new } else { old }, None, None];
+        let row = row(Replaced, [old, None, None], done, then);
+        let world = hostile::world().await;
+        let one = world.article(world.category("a"), "one", OLD);
+        hostile::sync(&world).await;
+        let id = ArticleId::new(one);
+        leave(&world, id, &row);
+        let slot = world.path(&format!(".kbsync/stage/{SLOT}"));
+        let waits = slot.with_extension("old");
+        fs::rename(&slot, &waits).expect("renamed");
+        fs::write(&slot, file(id, NEW)).expect("written");
+        let linked = if done { &slot } else { &waits };
+        fs::hard_link(linked, world.path("a/one.html")).expect("linked");
+        recover(&world).await;
+        assert_recovered(&world, &row, &format!("done: {done}"));
     }
 }
 
