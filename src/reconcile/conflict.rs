@@ -144,9 +144,20 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     let standing = world.base.conflicts.get(&id);
     let place = planner.placed(&file.place);
     let fields = way.clashes.iter().map(|(field, _)| *field).collect();
+    let known = standing.is_some_and(|row| {
+        row.remote.as_ref() == Some(&seen.version) && row.place.folder == place.folder
+    });
     if world.policy.direction == Direction::Push {
-        let told = "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version beside \
-                    your file, and changes nothing else";
+        let told = match standing.filter(|_| known) {
+            Some(row) => format!(
+                "{}; `kbsync resolve {}` settles it",
+                row.reason,
+                quoted(&place.to_string())
+            ),
+            None => "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version \
+                     beside your file, and changes nothing else"
+                .to_owned(),
+        };
         let mut action = undecided(id, &place, told);
         action.fields = fields;
         return planner.push(action);
@@ -162,9 +173,6 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         (None, Some(copy)) => copy,
         (None, None) => copy_name(world, id, &file.place),
     };
-    let known = standing.is_some_and(|row| {
-        row.remote.as_ref() == Some(&seen.version) && row.place.folder == place.folder
-    });
     // The decision came too late: both versions are reported again, as they are now.
     let decided_too_late = world.policy.resolve.contains_key(&id);
     let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));

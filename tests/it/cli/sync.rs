@@ -4,7 +4,7 @@ use crate::support::daemon::Daemon;
 use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::schema;
 use kbsync::mirror::Lock;
-use kbsync::sandbox::{Access, Fault, FaultKind, Hook, Matcher, Rights};
+use kbsync::sandbox::{Access, Article, Fault, FaultKind, Hook, Matcher, Rights};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::BufRead as _;
 use std::sync::{Mutex, mpsc};
@@ -748,4 +748,23 @@ fn json_of_a_sync_that_fails_has_the_failure() {
         json["budget"].is_null() && json["error"].is_string(),
         "{json}"
     );
+}
+
+#[test]
+fn a_push_beside_an_open_conflict_says_that_it_is_open() {
+    let (service, kb, one, _) = synced();
+    kb.edit("start/one.html", "One.", "Mine.");
+    let theirs = |text: &str| {
+        let edited = |article: &mut Article| text.clone_into(&mut article.text);
+        service.sandbox.edit(one, edited);
+    };
+    theirs("<p>Theirs.</p>");
+    let push = || kb.run(&["push"]).exits(3).stdout;
+    assert!(push().contains("so this will be a conflict: `kbsync sync`"));
+    kb.run(&["sync"]).exits(3);
+    let open = "text; `kbsync resolve start/one.html` settles it\n";
+    assert!(push().contains(open), "{}", push());
+    // Another version on the service makes another conflict.
+    theirs("<p>Theirs again.</p>");
+    assert!(push().contains("so this will be a conflict: `kbsync sync`"));
 }
