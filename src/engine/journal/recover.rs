@@ -16,7 +16,7 @@
 //! the disk refuses stays open, and its files are left alone until it is settled.
 
 use super::displaced::{came_from, came_out, displace, displace_again};
-use super::{Journal, at};
+use super::{Journal, at, copy_of};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::seen_there;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
@@ -61,8 +61,9 @@ impl<D: Disk> Journal<'_, D> {
     pub(in crate::engine) fn recover(&mut self, first: bool) -> anyhow::Result<Recovered> {
         let journal = self.store.journal()?;
         let mut recovered = Recovered::default();
+        let mut unswept = BTreeMap::new();
         if first || !journal.is_empty() {
-            self.sweep(&journal)?;
+            unswept = self.sweep(&journal)?;
         }
         if journal.is_empty() {
             return Ok(recovered);
@@ -73,7 +74,8 @@ impl<D: Disk> Journal<'_, D> {
         let all: Vec<_> = journal
             .into_iter()
             .map(|change| {
-                let named_once = drop_second_name(self.disk, &change);
+                let swept = unswept.remove(&change.slot).map_or(Ok(()), Err);
+                let named_once = swept.and_then(|()| drop_second_name(self.disk, &change));
                 let published = named_once.and_then(|()| is_published(self.disk, &change));
                 (published, change)
             })
@@ -111,7 +113,9 @@ impl<D: Disk> Journal<'_, D> {
         Ok(problem)
     }
 
-    fn sweep(&mut self, journal: &[Journalled]) -> anyhow::Result<()> {
+    /// Sweeps the slots. Returns the slots of the journal that could not be swept: a replaced file may still wait beside
+    /// its slot, so its absence at its place means nothing.
+    fn sweep(&mut self, journal: &[Journalled]) -> anyhow::Result<BTreeMap<Slot, DiskError>> {
         let displaced = self.store.displaced()?;
         let mut known: BTreeMap<Slot, Place> = displaced
             .iter()
@@ -124,13 +128,24 @@ impl<D: Disk> Journal<'_, D> {
             Some((change.slot, place.clone()))
         }));
         let lost = self.store.last_slot()? == 0;
-        match self.disk.sweep(&known, lost) {
-            Ok(0) => {}
-            Ok(count) => tracing::info!(count, "cleared up what an earlier run left behind"),
-            Err(error) => tracing::warn!(%error, "cannot clear up what an earlier run left behind"),
-        }
+        let swept = self.disk.sweep(&known, lost);
         displace_again(self.disk, &displaced);
-        Ok(())
+        match swept {
+            Ok(swept) => {
+                if swept.count > 0 {
+                    tracing::info!(
+                        count = swept.count,
+                        "cleared up what an earlier run left behind"
+                    );
+                }
+                Ok(swept.failed)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot clear up what an earlier run left behind");
+                let slots = journal.iter().map(|change| change.slot);
+                Ok(slots.map(|slot| (slot, copy_of(&error))).collect())
+            }
+        }
     }
 
     /// Stores a replaced file that was not the expected one in the history and beside its place: an editor saved it at

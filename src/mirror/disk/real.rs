@@ -6,7 +6,7 @@
 
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
-    Slot,
+    Slot, Swept,
     open::{
         Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single, stamp_of,
         sync_all,
@@ -263,34 +263,34 @@ impl Disk for RealDisk {
         }
     }
 
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
-        let mut swept = if lost { self.keep_stage()? } else { 0 };
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError> {
+        let mut swept = Swept::default();
+        if lost {
+            swept.count += self.keep_stage()?;
+        }
         for area in [Area::Stage, Area::Displaced] {
             if let Some(dir) = self.known_private(area) {
                 for name in names(&dir, name_of(area))? {
                     // A file that was kept for a person is no leftover.
                     if !name.starts_with(LOST) && !name.starts_with(FOUND) {
-                        swept += self.sweep_one(&dir, &name, &name, (known, lost))?;
+                        self.sweep_name(&dir, (&name, &name), (known, lost), &mut swept);
                     }
                 }
             }
         }
-        swept += self.sweep_folder(At::Root, (known, lost))?;
+        self.sweep_folder(At::Root, (known, lost), &mut swept)?;
         for entry in self.list(At::Root)?.entries {
             if entry.kind != Kind::Folder || entry.name.starts_with('.') {
                 continue;
             }
-            swept += match self.sweep_folder(At::Folder(&entry.name), (known, lost)) {
-                Ok(count) => count,
+            match self.sweep_folder(At::Folder(&entry.name), (known, lost), &mut swept) {
+                Ok(()) => {}
                 // An unreadable folder is swept another time; the scan reports it.
                 Err(error)
                     if error.kind == DiskErrorKind::Denied
-                        || error.kind == DiskErrorKind::NotFound =>
-                {
-                    0
-                }
+                        || error.kind == DiskErrorKind::NotFound => {}
                 Err(error) => return Err(error),
-            };
+            }
         }
         Ok(swept)
     }

@@ -4,7 +4,7 @@
 //! mount of its own, its slots are hidden files within that folder. The purpose of a slot is not known here.
 
 use super::{
-    Area, At, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot, TEMPORARY,
+    Area, At, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot, Swept, TEMPORARY,
     open::{folder_name, identity, look_in, open_dir, shown},
     real::RealDisk,
 };
@@ -216,33 +216,54 @@ impl RealDisk {
         &self,
         within: At<'_>,
         (known, lost): (&BTreeMap<Slot, Place>, bool),
-    ) -> Result<usize, DiskError> {
+        swept: &mut Swept,
+    ) -> Result<(), DiskError> {
         let folder = self.folder(within, "clear up")?;
-        let mut swept = 0;
         for name in names(&folder, &shown(within, ""))? {
             if let Some(slot) = name.strip_prefix(TEMPORARY) {
                 let slot = slot.strip_prefix(DISPLACED).unwrap_or(slot);
-                swept += self.sweep_one(&folder, &name, slot, (known, lost))?;
+                self.sweep_name(&folder, (&name, slot), (known, lost), swept);
             }
         }
-        Ok(swept)
+        Ok(())
     }
 
-    /// Sweeps one name of the stage. `slot` is the part of the name that identifies its slot.
-    pub(super) fn sweep_one(
+    /// Sweeps one name of the stage, and records a failure. `slot` is the part of the name that identifies its slot.
+    pub(super) fn sweep_name(
         &self,
         dir: &OwnedFd,
-        name: &str,
-        slot: &str,
+        (name, slot): (&str, &str),
+        known: (&BTreeMap<Slot, Place>, bool),
+        swept: &mut Swept,
+    ) {
+        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
+        match self.sweep_one(dir, (name, slot), number, known) {
+            Ok(count) => swept.count += count,
+            Err(error) => {
+                tracing::warn!(%error, "cannot clear up what an earlier run left behind");
+                swept.failed.extend(number.map(|number| (number, error)));
+            }
+        }
+    }
+
+    fn sweep_one(
+        &self,
+        dir: &OwnedFd,
+        (name, slot): (&str, &str),
+        number: Option<Slot>,
         (known, lost): (&BTreeMap<Slot, Place>, bool),
     ) -> Result<usize, DiskError> {
         let fail = |errno| DiskError::from_errno(errno, "clear up", name);
-        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>();
-        let place = number.as_ref().ok().and_then(|number| known.get(number));
-        match (number.is_ok(), place) {
+        let place = number.and_then(|number| known.get(&number));
+        match (number.is_some(), place) {
             (true, Some(place)) if slot.ends_with(OLD) => {
-                self.settle_old(dir, name, place)?;
-                return Ok(1);
+                return match self.settle_old(dir, name, place) {
+                    // Its folder was removed meanwhile.
+                    Err(error) if error.kind == DiskErrorKind::NotFound => {
+                        self.keep_lost(dir, name)
+                    }
+                    settled => settled.map(|()| 1),
+                };
             }
             (true, Some(_)) => return Ok(0),
             // Only a file of the mirror has such a name.

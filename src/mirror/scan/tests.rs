@@ -1,7 +1,9 @@
 //! The scan: read files, skipped files, and unknown places.
 
 use super::*;
-use crate::mirror::disk::{Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot};
+use crate::mirror::disk::{
+    Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot, Swept,
+};
 use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -103,7 +105,7 @@ impl Disk for Watched {
         not_here()
     }
 
-    fn sweep(&self, _: &BTreeMap<Slot, Place>, _: bool) -> Result<usize, DiskError> {
+    fn sweep(&self, _: &BTreeMap<Slot, Place>, _: bool) -> Result<Swept, DiskError> {
         not_here()
     }
 }

@@ -4,6 +4,7 @@ use crate::support::hostile::{self, Meddler, Stage, engine};
 use futures_util::FutureExt as _;
 use kbsync::engine::Clock as _;
 use kbsync::engine::settings::CycleRequest;
+use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Digest, KnownFile, Place, Side, Stamp, TextDigest};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::{Deed, Entry, FileEntry, Journalled, RowChange};
@@ -266,6 +267,32 @@ async fn a_replacement_by_a_second_name_is_finished_or_undone() {
         recover(&world).await;
         assert_recovered(&world, &row, &format!("done: {done}"));
     }
+}
+
+/// A replaced file waits beside its slot, and cannot get its name back now: its article is not deleted.
+#[tokio::test]
+async fn a_file_that_cannot_be_swept_is_not_missing() {
+    crate::engine::crash::silence_deaths();
+    let row = row(Begun::Replaced, [Some(OLD), None, None], false, [None; 3]);
+    let world = hostile::world().await;
+    let one = world.article(world.category("a"), "one", OLD);
+    world.article(world.category("a"), "two", OLD);
+    hostile::sync(&world).await;
+    let id = ArticleId::new(one);
+    leave(&world, id, &row);
+    let slot = world.path(&format!(".kbsync/stage/{SLOT}"));
+    fs::rename(&slot, slot.with_extension("old")).expect("renamed");
+    fs::write(&slot, file(id, NEW)).expect("written");
+    let stuck: Meddler = Arc::new(|moment| match moment.doing {
+        "sweep" => Err(DiskErrorKind::Other),
+        _ => Ok(()),
+    });
+    let report = hostile::sync_with(&world, &stuck).await;
+    assert!(world.sandbox().article(one).is_some(), "{report:#?}");
+    assert_eq!(hostile::store(&world).journal().expect("read").len(), 1);
+    hostile::sync(&world).await;
+    assert!(world.read("a/one.html").contains(OLD));
+    assert!(world.sandbox().article(one).is_some());
 }
 
 /// Syncs, and dies at some moment; `act` is called at every moment before.

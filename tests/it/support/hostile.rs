@@ -9,6 +9,7 @@ use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
+    Swept,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::new_categories::NewCategories;
@@ -193,8 +194,8 @@ impl Disk for Tampered {
         self.step("flush", String::new(), || self.inner.flush())
     }
 
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
-        self.inner.sweep(known, lost)
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError> {
+        self.step("sweep", String::new(), || self.inner.sweep(known, lost))
     }
 }
 

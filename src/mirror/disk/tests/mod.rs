@@ -447,7 +447,7 @@ fn f001_slots_that_nobody_knows_are_emptied() {
     world.write("start/.kbsync-tmp-4", "staged on another mount");
     world.write("start/.kbsync-tmp-2.old", "replaced in two steps");
     let known = BTreeMap::from([(2, Place::new("start", "a.html"))]);
-    assert_eq!(world.disk.sweep(&known, false).expect("swept"), 4);
+    assert_eq!(world.disk.sweep(&known, false).expect("swept").count, 4);
     let there = |area, slot| {
         let found = world.disk.look_aside(area, slot, IN);
         found.expect("seen").is_some()
@@ -470,6 +470,35 @@ fn f001_a_file_that_was_moved_away_to_be_replaced_gets_its_name_back() {
     world.disk.sweep(&known, false).expect("swept");
     assert_eq!(world.text("start/a.html"), "old");
     assert_eq!(world.aside().as_deref(), Some("new"));
+}
+
+#[test]
+fn a_file_that_cannot_get_its_name_back_is_reported_and_the_others_are_swept() {
+    let world = World::new();
+    for slot in [1, SLOT, 8, 9] {
+        world
+            .disk
+            .stage(slot, IN, b"new", Durability::Now)
+            .expect("staged");
+    }
+    fs::write(world.path(".kbsync/stage/7.old"), "old").expect("written");
+    fs::write(world.path(".kbsync/stage/8.old"), "old").expect("written");
+    fs::write(world.path(".kbsync/stage/9.old"), "its folder is gone").expect("written");
+    fs::write(world.path("no-folder"), "").expect("written");
+    let place = |folder| Place::new(folder, "a.html");
+    let known = [(SLOT, "no-folder"), (8, "start"), (9, "gone")];
+    let known = known.map(|(slot, folder)| (slot, place(folder)));
+    let swept = world.disk.sweep(&BTreeMap::from(known), false);
+    let swept = swept.expect("swept");
+    assert_eq!(swept.count, 3);
+    assert_eq!(swept.failed.into_keys().collect::<Vec<_>>(), [SLOT]);
+    assert_eq!(world.text("start/a.html"), "old");
+    assert_eq!(
+        names(&world.path(".kbsync/stage")),
+        ["7", "7.old", "8", "9"]
+    );
+    let kept = names(&world.path(".kbsync/displaced"));
+    assert_eq!(kept, ["lost-9.old.1.conflict.html"]);
 }
 
 #[test]
@@ -502,7 +531,7 @@ fn f001_what_an_earlier_version_left_gets_a_name() {
     world.write("start/.kbsync-tmp-1-5", "");
     world.write("start/b.html", "new");
     let swept = world.disk.sweep(&BTreeMap::new(), false);
-    assert_eq!(swept.expect("swept"), 4);
+    assert_eq!(swept.expect("swept").count, 4);
     assert_eq!(
         world.names(),
         [
@@ -523,7 +552,7 @@ fn a_file_that_got_a_name_in_the_private_folder_is_no_leftover() {
     fs::write(displaced.join("odd"), "unknown").expect("written");
     for count in [1, 0] {
         let swept = world.disk.sweep(&BTreeMap::new(), false);
-        assert_eq!(swept.expect("swept"), count);
+        assert_eq!(swept.expect("swept").count, count);
         assert_eq!(names(&displaced), ["found-after-a-crash.1.conflict.html"]);
     }
 }
@@ -537,7 +566,7 @@ fn f056_a_folder_that_was_on_its_way_to_another_case_gets_its_name_back() {
     }
     world.write(".kbsync-tmp-folder-was-Billing/a.html", "theirs");
     let swept = world.disk.sweep(&BTreeMap::new(), false);
-    assert_eq!(swept.expect("swept"), 2);
+    assert_eq!(swept.expect("swept").count, 2);
     assert_eq!(world.text("Billing/a.html"), "theirs");
     assert!(world.path("empty").is_dir());
 }
