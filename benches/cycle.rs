@@ -152,7 +152,7 @@ async fn saved(
         let text = std::fs::read_to_string(path)?;
         std::fs::write(path, format!("{text}<p>Saved {round}.</p>\n"))?;
         let started = Instant::now();
-        anyhow::ensure!(!kept.is_known(&place.folder, &place.file), "nothing new");
+        anyhow::ensure!(!kept.path_check().is_file_known(&place), "nothing new");
         last = Some(kept.cycle(&request).await?);
         until_done.push(started.elapsed());
         let sent = arrived.lock().ok().and_then(|mut arrived| arrived.take());

@@ -378,7 +378,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         request: &CycleRequest,
         report: &mut Report,
     ) -> anyhow::Result<Option<Outage>> {
-        let found = self.engine.settle(request).await?;
+        let found = self.engine.cycle_until_settled(request).await?;
         let met = found.service_failure();
         let met = met.and_then(|(kind, _)| Outage::of(kind));
         let is_cut_off = found.stopped.is_some();

@@ -96,7 +96,7 @@ impl Answers {
         self.probe_refused = true;
         tracing::warn!(%error, "the service refuses probes; for a day, articles that leave the listing wait for a person");
         let now = store.now();
-        store.learn(|tx| tx.put_value(PROBE_REFUSED, Some(&now)))?;
+        store.write_unless_dry_run(|tx| tx.put_value(PROBE_REFUSED, Some(&now)))?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
-use crate::engine::observe::{bodies, is_enough, observe, pulls_only, record_without_row};
+use crate::engine::observe::{bodies, is_enough, is_first_pull, observe, record_without_row};
 use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
@@ -108,7 +108,7 @@ async fn run_cycle<S: Service, D: Disk>(
         request.in_motion.paths.extend(recovered.open);
     }
     let (plan, mut observed) = decide(engine).await?;
-    let pulls_only = pulls_only(&observed.base, &observed);
+    let is_first_pull = is_first_pull(&observed.base, &observed);
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;
@@ -145,7 +145,7 @@ async fn run_cycle<S: Service, D: Disk>(
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
-    if pulls_only {
+    if is_first_pull {
         record_without_row(&mut engine.store, &observed.base, &observed)?;
     }
     note_rollbacks(&mut engine.store, &observed, report)?;

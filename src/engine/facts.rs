@@ -112,7 +112,7 @@ pub(super) fn forget_refusals(
     if moot.is_empty() {
         return Ok(());
     }
-    store.learn(|tx| moot.keys().try_for_each(|key| tx.unpark(key)))?;
+    store.write_unless_dry_run(|tx| moot.keys().try_for_each(|key| tx.unpark(key)))?;
     Ok(())
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn list<S: Service>(
     if let Some(error) = broken {
         return Err(error.into());
     }
-    store.store_gathered()?;
+    store.flush_bodies()?;
     listing.end = Some(end);
     Ok(listing)
 }

@@ -236,7 +236,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// # Errors
     ///
     /// When the state or the mirror itself cannot be used.
-    pub async fn settle(&mut self, request: &CycleRequest) -> anyhow::Result<Report> {
+    pub async fn cycle_until_settled(&mut self, request: &CycleRequest) -> anyhow::Result<Report> {
         let mut report = cycle::run_and_report(self, request).await?;
         for _look in 0..MAX_LOOKS {
             if report.overtaken.is_empty() {

@@ -92,7 +92,7 @@ pub(super) struct ServiceSide {
     pub(super) not_modified: bool,
     /// Whether a response showed a published article that the listing lacks, or has under another revision or as an old
     /// copy: the listing's validator does not cover that article.
-    pub(super) unlisted: bool,
+    pub(super) validator_unsafe: bool,
     /// Articles whose version may be stale (a stored answer, two different answers, a possible old copy): they are read
     /// again before a write.
     pub(super) read_first: BTreeSet<ArticleId>,
@@ -151,7 +151,7 @@ impl Observation {
     /// the result of our own last write, and the article is read before a write.
     pub(super) fn mark_old_copies(&mut self) {
         let old = self.old_copies(&self.base);
-        self.service.unlisted |= !old.is_empty();
+        self.service.validator_unsafe |= !old.is_empty();
         self.service.read_first.extend(old);
         self.mark_unclaimed_revisions();
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub enum Visibility {
     /// The article is in the listing.
     Published,
-    /// The service reports a draft or a disabled article.
+    /// The service reports a draft or a disabled article, or one that is not listed although nothing hides it.
     Unpublished,
     /// The article left the listing for an unknown reason.
     NotVisible,

@@ -239,7 +239,7 @@ pub struct Settle {
     pub file: Version,
     /// The file's flags after the step.
     pub file_flags: Flags,
-    /// Whether the file's content changes (a rename alone is not a change).
+    /// Whether the file is written. A move to another folder alone writes nothing; a new name may need a `slug:` line.
     pub write: bool,
     /// The fields of `file` to send.
     pub send: Vec<Field>,

@@ -77,7 +77,7 @@ pub(super) fn settle_article(
     if file.flags.draft != settle.file_flags.draft {
         pulled.push(Field::Draft);
     }
-    file_settle(
+    push_settle(
         planner,
         row,
         settle,
@@ -87,7 +87,7 @@ pub(super) fn settle_article(
     )
 }
 
-fn file_settle(
+fn push_settle(
     planner: &mut Planner<'_>,
     row: Option<&ArticleRow>,
     settle: Settle,

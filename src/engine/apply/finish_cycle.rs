@@ -120,7 +120,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     let mut sides = report.actions.iter().map(|line| line.side);
     let clean = is_done
         && observed.extent.lists()
-        && !observed.service.unlisted
+        && !observed.service.validator_unsafe
         && engine.request.scope.is_empty()
         && engine.request.in_motion.paths.is_empty()
         // If the service derives the ETag from the content and a colleague undoes our write, the old ETag matches again,

@@ -70,7 +70,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     );
     if article.text.is_some() {
         take_seen(article, seen.visibility, state.row(id), &mut engine.store)?;
-        engine.store.store_gathered()?;
+        engine.store.flush_bodies()?;
         let file = state.observed.paired.files.get(&id);
         if let Some(file) = file.filter(|_| state.row(id).is_none()) {
             let there = seen_there(id, &file.place, &version);

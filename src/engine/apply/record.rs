@@ -63,8 +63,8 @@ pub(super) fn row_after(
         superseded: old.map_or_else(Vec::new, |row| row.superseded.clone()),
         written: old.and_then(|row| row.written.clone()),
     };
-    // What the file had already was made from the base. Any other version may be a stale read, which supersedes nothing,
-    // or at most the result of our own last write.
+    // A version that the file has already is newer than the base. Any other version may be a stale read, so that it
+    // supersedes only our own last write, and nothing if it has to be read again.
     let is_adopted = settle.had() == Some(&settle.seen.version);
     let may_be_old = state.observed.service.read_first.contains(&settle.id);
     let is_newer = |old: &&ArticleRow| {

@@ -112,7 +112,7 @@ pub(in crate::engine) fn keep_theirs(
     let source = category_file(id, folder, words, last.as_ref());
     let seen = seen_as(id, folder, (Side::Remote, cause), words, &source);
     gather(store, seen, source)?;
-    store.store_gathered()
+    store.flush_bodies()
 }
 
 /// Adds a version of a file to those that are stored with the next write.

@@ -30,7 +30,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     if !observed.remote.complete {
         return Ok(false);
     }
-    let questions = questions(&engine.store, &engine.settings, base, observed)?;
+    let questions = select_questions(&engine.store, &engine.settings, base, observed)?;
     if !questions.is_empty() {
         begin_phase(
             &engine.teller,
@@ -50,7 +50,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     let gap = "the listing left out an article that can be read";
                     observed.doubt.get_or_insert_with(|| gap.to_owned());
                 }
-                observed.service.unlisted |= !question.listed && is_published(&answer);
+                observed.service.validator_unsafe |= !question.listed && is_published(&answer);
                 let row = base.articles.get_mut(&question.id);
                 if let (Remote::Present(seen), Some(row)) = (&answer, row)
                     && (question.listed || !is_published(&answer))
@@ -181,7 +181,7 @@ pub(super) fn take_answer<S, D>(
         engine.gathered.figures.insert(id, row);
     }
     let seen = take_seen(article, visibility, row, &mut engine.store)?;
-    engine.store.store_gathered()?;
+    engine.store.flush_bodies()?;
     Ok(Remote::Present(seen))
 }
 
@@ -191,7 +191,7 @@ fn is_not_found(error: &ServiceError) -> bool {
 }
 
 /// Returns the articles to ask for, and adds the answers that are known without a request.
-fn questions(
+fn select_questions(
     store: &Store,
     settings: &Settings,
     base: &Base,
@@ -211,9 +211,9 @@ fn questions(
         backoff: &backoff,
     };
     let listed = &observed.remote.articles;
-    let mut absent = questions::sort_absent(base, &observed.paired, listed, &rules);
+    let mut absent = questions::classify_absent(base, &observed.paired, listed, &rules);
     observed.remote.articles.append(&mut absent.known);
-    observed.service.read_first.append(&mut absent.presumed);
+    observed.service.read_first.append(&mut absent.read_first);
     let listed = &mut observed.remote.articles;
     let doubtful = questions::listed_but_disabled(base, listed, &backoff);
     absent.ask.extend(doubtful.into_iter().map(|id| Question {
@@ -245,7 +245,7 @@ pub(super) fn store_visibility(
         return Ok(());
     };
     row.visibility = visibility;
-    store.learn(|tx| tx.put_article(row))?;
+    store.write_unless_dry_run(|tx| tx.put_article(row))?;
     Ok(())
 }
 

@@ -317,7 +317,7 @@ pub(super) fn drop_damaged(store: &mut Store, base: &mut Base) -> anyhow::Result
         tracing::warn!(category = %id, "the state had a damaged row for this category; the row is built again");
         base.categories.remove(id);
     }
-    store.learn(|tx| damaged.iter().try_for_each(|id| tx.remove_category(*id)))?;
+    store.write_unless_dry_run(|tx| damaged.iter().try_for_each(|id| tx.remove_category(*id)))?;
     Ok(())
 }
 

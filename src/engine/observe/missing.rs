@@ -241,7 +241,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
         let unknown = &mut scanned.snapshot.unknown;
         unknown.retain(|unknown| unknown.place != *place);
     }
-    engine.store.learn(|tx| {
+    engine.store.write_unless_dry_run(|tx| {
         left.iter().try_for_each(|(id, place)| {
             tx.remove_article(*id)?;
             let why = "its file was removed while `.kbsyncignore` named it";

@@ -41,7 +41,7 @@ use missing::forget_out_of_scope;
 use old_copies::ask_for_old_copies;
 pub(super) use paths::is_enough;
 use paths::read_saved;
-pub(super) use remote::{bodies, pulls_only, record_without_row};
+pub(super) use remote::{bodies, is_first_pull, record_without_row};
 use remote::{list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;

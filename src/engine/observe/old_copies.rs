@@ -19,7 +19,7 @@ use crate::state::Target;
 use crate::state::store::Store;
 
 /// The problem of an article whose old copies nothing explains.
-const OUTDATED: &str = "the service lists an older version of this article than kbsync saw before, and no probe tells \
+const UNEXPLAINED: &str = "the service lists an older version of this article than kbsync saw before, and no probe tells \
                         which of the two counts, so kbsync waits for the newer one; if this goes on, save the article \
                         in the dashboard";
 
@@ -36,7 +36,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
     let policy = engine.settings.policy(&observed.request);
     let mut old = observed.old_copies(base);
     // The validator of such a listing proves nothing. A cycle may look twice, and the second look is no later listing.
-    observed.service.unlisted |= !old.is_empty();
+    observed.service.validator_unsafe |= !old.is_empty();
     let answers = &engine.gathered.answers;
     old.retain(|id| {
         let row = base.articles.get(id);
@@ -64,7 +64,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
         match ask(engine, question, Some(row)).await? {
             Ok(Remote::Present(seen)) => found.push((id, seen)),
             Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => {
-                let problem = Problem::at(&row.place, Some(id), OUTDATED);
+                let problem = Problem::at(&row.place, Some(id), UNEXPLAINED);
                 observed.problems.push(problem);
             }
             Err(error) => {
@@ -92,7 +92,7 @@ pub(super) fn believe(store: &mut Store, row: &mut ArticleRow, seen: &Seen) -> a
     if row.has_superseded(&seen.version, &seen.revision) {
         let version = (seen.version.digest(), seen.revision.clone());
         row.superseded.retain(|known| *known != version);
-        store.learn(|tx| tx.put_article(row))?;
+        store.write_unless_dry_run(|tx| tx.put_article(row))?;
     }
     Ok(())
 }

@@ -24,13 +24,13 @@ pub(super) struct Question {
 pub(super) struct Absent {
     pub(super) known: BTreeMap<ArticleId, Remote>,
     /// The articles among them whose known answer may be stale.
-    pub(super) presumed: BTreeSet<ArticleId>,
+    pub(super) read_first: BTreeSet<ArticleId>,
     pub(super) ask: Vec<Question>,
 }
 
 impl Absent {
     fn presume(&mut self, id: ArticleId, remote: Remote) {
-        self.presumed.insert(id);
+        self.read_first.insert(id);
         self.known.insert(id, remote);
     }
 
@@ -54,7 +54,7 @@ pub(super) struct Rules<'a> {
 }
 
 /// Sorts the articles that a complete listing does not have.
-pub(super) fn sort_absent(
+pub(super) fn classify_absent(
     base: &Base,
     paired: &Paired,
     listed: &BTreeMap<ArticleId, Remote>,
@@ -128,12 +128,12 @@ pub(super) fn sort_absent(
             }
         }
     }
-    sort_unknown_ids(base, paired, listed, rules, &mut absent);
+    classify_unknown_ids(base, paired, listed, rules, &mut absent);
     absent
 }
 
 /// Sorts the ids that only files name.
-fn sort_unknown_ids(
+fn classify_unknown_ids(
     base: &Base,
     paired: &Paired,
     listed: &BTreeMap<ArticleId, Remote>,

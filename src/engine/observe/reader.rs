@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         if let Some(error) = self.broken {
             return Err(error.into());
         }
-        self.store.store_gathered()?;
+        self.store.flush_bodies()?;
         Ok(Found {
             scanned: self.out,
             scan,
@@ -265,7 +265,7 @@ pub(super) fn keep_yaml(
             keep(id, folder, document, store)?;
         }
     }
-    store.store_gathered()
+    store.flush_bodies()
 }
 
 /// Stores a file's text, unless the history has it.

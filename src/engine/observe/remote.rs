@@ -139,16 +139,15 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
-    if pulls_only(base, observed) {
+    if is_first_pull(base, observed) {
         return Ok(());
     }
     record_without_row(&mut engine.store, base, observed)
 }
 
-/// Returns whether no article can lose anything in this cycle, because none has a file or a row in it: each version is
-/// recorded when its file is written, and one whose file was not written at the end of the cycle. Two records for each
-/// article would slow down a first sync.
-pub(in crate::engine) fn pulls_only(base: &Base, observed: &Observation) -> bool {
+/// Returns whether the base and the mirror are empty. Then each version goes into the history with its file, or at the
+/// end of the cycle if its file was not written: a second record of each would slow down a first sync.
+pub(in crate::engine) fn is_first_pull(base: &Base, observed: &Observation) -> bool {
     base.articles.is_empty() && observed.local.files.is_empty()
 }
 
@@ -180,7 +179,7 @@ pub(in crate::engine) fn record_without_row(
             versions.push(seen_there(id, &place, version));
         }
     }
-    store.learn(|tx| {
+    store.write_unless_dry_run(|tx| {
         let mut versions = versions.iter();
         versions.try_for_each(|seen| tx.record(seen).map(drop))
     })?;
@@ -228,7 +227,7 @@ pub(super) fn use_bodies(
             listing.article(*article, row, store)?;
         }
     }
-    Ok(store.store_gathered()?)
+    Ok(store.flush_bodies()?)
 }
 
 /// Fetches the bodies that the listing lacks: by category, if several of one are new.
@@ -265,11 +264,11 @@ async fn fetch_bodies<S: Service, D: Disk>(
                 let other = found.revision != article.revision;
                 if other {
                     // The listed revision was never read.
-                    observed.service.unlisted = true;
+                    observed.service.validator_unsafe = true;
                     observed.service.read_first.insert(id);
                 }
                 if let Some(place) = outdated_at(&found, base).filter(|_| other) {
-                    let outdated = Problem::at(place, Some(id), OUTDATED);
+                    let outdated = Problem::at(place, Some(id), STALE);
                     observed.problems.push(outdated);
                 } else {
                     listing.bodiless.retain(|left| left.id != id);
@@ -292,7 +291,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
         }
         report_done(&engine.teller, done as u64 + 1);
     }
-    Ok(engine.store.store_gathered()?)
+    Ok(engine.store.flush_bodies()?)
 }
 
 /// Loads the bodies for three-way merges: of articles whose body changed on both sides, or on the service after the
@@ -342,7 +341,7 @@ fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
 }
 
 /// The reason for a listed article whose body is a stale read.
-const OUTDATED: &str =
+const STALE: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
 /// Returns the place of an article whose response is an old copy: a version that our own writes replaced.

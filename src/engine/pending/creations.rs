@@ -46,7 +46,7 @@ pub(in crate::engine) fn take_creations(
         }
         let seen = made.and_then(|id| observed.remote.articles.remove(&id));
         // The validator of the listing does not cover a removed entry.
-        observed.service.unlisted |= seen.is_some();
+        observed.service.validator_unsafe |= seen.is_some();
         if let Some(row) = &creation.row {
             if let Some(Remote::Present(seen)) = seen {
                 let is_as_recorded = seen.version == row.remote
@@ -80,7 +80,7 @@ fn row_of_named_file(
 }
 
 fn confirm(store: &mut Store, row: ArticleRow, base: &mut Base) -> anyhow::Result<()> {
-    store.learn(|tx| {
+    store.write_unless_dry_run(|tx| {
         tx.put_article(&row)?;
         tx.end_creation(row.id)
     })?;
@@ -102,7 +102,7 @@ fn forget_replaced(
     };
     base.articles.remove(&old);
     base.conflicts.remove(&old);
-    store.learn(|tx| {
+    store.write_unless_dry_run(|tx| {
         tx.remove_article(old)?;
         tx.remove_conflict(old)?;
         tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
@@ -144,7 +144,7 @@ fn answer_by_listing(
     if creation.row.is_some() {
         record_created(store, creation, None, None)?;
     } else if creation.unclear != before {
-        store.learn(|tx| tx.put_creation(creation))?;
+        store.write_unless_dry_run(|tx| tx.put_creation(creation))?;
     }
     Ok(found.map(|(id, _)| id))
 }
@@ -187,7 +187,7 @@ pub(in crate::engine) fn record_created(
     };
     let (id, place) = (row.id, &creation.place);
     let path = place.to_string();
-    store.learn(|tx| {
+    store.write_unless_dry_run(|tx| {
         if let Some(text) = text {
             tx.put_body(text)?;
         }
@@ -259,7 +259,7 @@ pub(in crate::engine) fn drop_creation(
     creation: &Creation,
 ) -> anyhow::Result<()> {
     let request = RequestId(creation.request);
-    store.learn(|tx| tx.end_pending_request(request))?;
+    store.write_unless_dry_run(|tx| tx.end_pending_request(request))?;
     Ok(())
 }
 

@@ -116,7 +116,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
         if engine.request.is_background && backoff.is_backing_off(target) {
             continue;
         }
-        match look_after(engine, &change, engine.request.purpose, true).await? {
+        match outcome_of(engine, &change, engine.request.purpose, true).await? {
             LookResult::Arrived(answer) => {
                 record_arrived(&mut engine.store, pending, &change, answer.as_deref())?;
             }
@@ -187,9 +187,9 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     if !worth_another_try(&error) {
         return Ok(SendOutcome::Pending(error));
     }
-    tracing::warn!(%error, "no answer to a write; looking whether it arrived");
+    tracing::warn!(%error, "no answer to a write; checking whether it arrived");
     engine.clock.pause(pause(1)).await;
-    match look_after(engine, change, Purpose::Push, false).await? {
+    match outcome_of(engine, change, Purpose::Push, false).await? {
         LookResult::Arrived(answer) => {
             record_arrived(&mut engine.store, pending, change, answer.as_deref())
         }
@@ -270,13 +270,13 @@ pub(super) async fn wait_to_repeat(
 }
 
 /// Looks up the outcome of a request. `is_later`: it was sent in an earlier cycle.
-async fn look_after<S: Service, D: Disk>(
+async fn outcome_of<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     change: &PutOrDelete,
     purpose: Purpose,
     is_later: bool,
 ) -> anyhow::Result<LookResult> {
-    let (answer, is_sure) = look_at(engine, change.id(), purpose).await?;
+    let (answer, is_sure) = read_back(engine, change.id(), purpose).await?;
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => Box::new(now),
@@ -342,7 +342,7 @@ fn is_as_sent(
 }
 
 /// Reads an article, by a probe if possible. The second value: whether a probe answered.
-async fn look_at<S: Service, D: Disk>(
+async fn read_back<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     id: ArticleId,
     purpose: Purpose,

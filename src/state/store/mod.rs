@@ -83,7 +83,10 @@ impl Store {
     }
 
     /// Stores the observations of a look; stores nothing in a dry run.
-    pub fn learn(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<()>) -> Outcome<()> {
+    pub fn write_unless_dry_run(
+        &mut self,
+        work: impl FnOnce(&mut Writing<'_>) -> Outcome<()>,
+    ) -> Outcome<()> {
         if self.is_dry_run {
             return Ok(());
         }
@@ -96,7 +99,7 @@ impl Store {
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
-        self.store_gathered()?;
+        self.flush_bodies()?;
         self.stay()?;
         let outcome = transact(&mut self.conn, &self.packing, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))

@@ -48,14 +48,14 @@ impl Store {
         spool.bytes += body.text.len() + body.file.as_ref().map_or(0, String::len);
         spool.waiting.push(body);
         if spool.bytes >= BATCH {
-            self.store_gathered()
+            self.flush_bodies()
         } else {
             Ok(())
         }
     }
 
     /// Stores the gathered bodies.
-    pub fn store_gathered(&mut self) -> Outcome<()> {
+    pub fn flush_bodies(&mut self) -> Outcome<()> {
         if self.spool.waiting.is_empty() {
             return Ok(());
         }

@@ -127,7 +127,7 @@ async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
         world.edit("a/n1.html", "<p>1</p>", "<p>mine</p>");
         colleague_saves(&world, ids[0], saves);
         let mut engine = hostile::engine(&world, &hostile::calm());
-        let report = engine.settle(&both()).await.expect("a cycle");
+        let report = engine.cycle_until_settled(&both()).await.expect("a cycle");
         assert_eq!(report.outcome, ending, "{saves} saves: {report:#?}");
         let told = |path: &str| {
             report

@@ -463,7 +463,7 @@ pub(crate) async fn settle(world: &Stage) -> Report {
         new_categories: NewCategories::Create,
         ..CycleRequest::new(Direction::Both)
     };
-    let report = engine(world, &calm()).settle(&request).await;
+    let report = engine(world, &calm()).cycle_until_settled(&request).await;
     report.expect("a report")
 }
 
