@@ -99,6 +99,29 @@ impl RealDisk {
         }
     }
 
+    /// Opens one folder on each other file system: a category's folder may be a mount of its own.
+    pub(super) fn mounts(&self) -> Result<BTreeMap<u64, OwnedFd>, Errno> {
+        let mut mounts = BTreeMap::new();
+        for found in Dir::read_from(&self.root)? {
+            let found = found?;
+            let name = found.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let stat = fs::statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW);
+            let device = stat.map_or(self.identity.0, |stat| identity(&stat).0);
+            let is_known = device == self.identity.0 || mounts.contains_key(&device);
+            let Some(name) = name.to_str().ok().filter(|_| !is_known) else {
+                continue;
+            };
+            // Nothing was written into a folder that cannot be opened.
+            if let Ok(folder) = open_dir(&self.root, name) {
+                mounts.insert(device, folder);
+            }
+        }
+        Ok(mounts)
+    }
+
     fn list_once(&self, at: At<'_>) -> Result<Option<Listing>, DiskError> {
         let fail = |errno| DiskError::from_errno(errno, "list", shown(at, ""));
         let folder = self.folder(at, "list")?;
@@ -331,8 +354,10 @@ impl Disk for RealDisk {
     fn flush(&self) -> Result<(), DiskError> {
         self.close_folder();
         failpoint::pass("disk: before a flush");
-        sync_all(&self.root)
-            .map_err(|errno| DiskError::from_errno(errno, "flush", "the mirror"))?;
+        let fail = |errno| DiskError::from_errno(errno, "flush", "the mirror");
+        sync_all(&self.root).map_err(fail)?;
+        let mounts = self.mounts().map_err(fail)?;
+        mounts.values().try_for_each(sync_all).map_err(fail)?;
         failpoint::pass("disk: flushed");
         Ok(())
     }

@@ -434,6 +434,18 @@ fn a_copy_of_a_private_file_is_private() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_flush_reaches_each_file_system() {
+    use std::os::unix::fs::MetadataExt as _;
+    let disk = RealDisk::open(Path::new("/")).expect("opened");
+    let device = |path: &str| fs::metadata(path).expect("there").dev();
+    let mounts = disk.mounts().expect("listed");
+    assert!(mounts.contains_key(&device("/proc")), "{mounts:?}");
+    assert!(!mounts.contains_key(&device("/")), "{mounts:?}");
+    assert!(World::new().disk.mounts().expect("listed").is_empty());
+}
+
 #[test]
 fn f001_slots_that_nobody_knows_are_emptied() {
     let world = World::new();
