@@ -20,6 +20,7 @@ use super::{Journal, at, copy_of};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::seen_there;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
+use crate::mirror::document::Document;
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::Base;
@@ -106,7 +107,7 @@ impl<D: Disk> Journal<'_, D> {
     ) -> anyhow::Result<Option<Problem>> {
         let mut problem = None;
         if let Some(file) = file_of(change).filter(|_| is_done) {
-            leave(self.disk, change.slot, file, taken)?;
+            leave(self.disk, change, file, taken)?;
             problem = self.keep_caught(change.slot, file)?;
         }
         self.end(change, is_done)?;
@@ -202,7 +203,7 @@ impl<D: Disk> Journal<'_, D> {
 /// Removes a moved file from its old place.
 fn leave(
     disk: &impl Disk,
-    slot: Slot,
+    change: &Journalled,
     file: &FileEntry,
     taken: &BTreeSet<Place>,
 ) -> Result<(), DiskError> {
@@ -210,11 +211,14 @@ fn leave(
     let Some(place) = left.filter(|place| !taken.contains(place)) else {
         return Ok(());
     };
+    let slot = change.slot;
     let aside = disk.look_aside(Area::Stage, slot, at(came_from(disk, slot, file)))?;
     if aside.is_some() {
         return Ok(());
     }
     let found = match disk.read(at(place), &place.file, usize::MAX) {
+        // A person put another article's file there.
+        Ok(content) if is_of_another(change, &content.bytes) => return Ok(()),
         Ok(content) => KnownFile::of(content.stamp, &content.bytes),
         Err(error)
             if matches!(
@@ -228,6 +232,16 @@ fn leave(
     };
     disk.take(slot, at(place), &place.file, Expect::File(found))?;
     disk.sync_folder(at(place))
+}
+
+/// Returns whether a file names another article than the one that a change is about.
+fn is_of_another(change: &Journalled, bytes: &[u8]) -> bool {
+    let document = Document::parse_with_markers(bytes).ok();
+    let Some(id) = document.as_ref().and_then(Document::id) else {
+        return false;
+    };
+    let mut rows = change.rows.iter();
+    rows.any(|row| matches!(row, RowChange::Article(row) if row.id != id))
 }
 
 impl Recovered {
