@@ -143,7 +143,7 @@ async fn f075_reads_cause_no_overflow() {
 
 #[tokio::test]
 async fn f075_a_loss_is_reported_after_the_events_that_found_room() {
-    let told = first::<Flood<0, 5000>, 4098>().await;
+    let told = Box::pin(first::<Flood<0, 5000>, 4098>()).await;
     let at = told.iter().position(|word| word == Cause::Overflow.word());
     assert_eq!(at, Some(4097), "after one word for each event in the queue");
 }

@@ -350,17 +350,17 @@ fn watch_category(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
             tracing::warn!(folder = %folder.display(), "a folder cannot be read, so it is not watched");
             Ok(())
         }
-        watched => judge_watched(watched, folder),
+        done => judge_watching(done, folder),
     }
 }
 
 fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
-    let watched = watcher.watch(folder, RecursiveMode::NonRecursive);
-    judge_watched(watched, folder)
+    let done = watcher.watch(folder, RecursiveMode::NonRecursive);
+    judge_watching(done, folder)
 }
 
-fn judge_watched(watched: notify::Result<()>, folder: &Path) -> Result<(), End> {
-    match watched {
+fn judge_watching(done: notify::Result<()>, folder: &Path) -> Result<(), End> {
+    match done {
         Ok(()) => Ok(()),
         // The folder appeared and disappeared; its removal has an event, too.
         Err(error) if !is_folder(folder) && limit_of(&error).is_none() => Ok(()),

@@ -64,7 +64,11 @@ impl WorkQueue {
                 }
                 // The next poll looks at everything. After the start it may be hours away.
                 Scope::Everything if job.trigger != Trigger::Startup => {}
-                scope => self.deferred.add(scope, now.steady),
+                scope @ (Scope::Everything | Scope::Mirror | Scope::Paths(_)) => {
+                    self.deferred.add(scope, now.steady);
+                }
+                // A person sees the outcome of a command.
+                Scope::Command(_) => {}
             }
         } else {
             match job.scope {

@@ -316,8 +316,7 @@ impl Deferred {
             Scope::Paths(due) => self.due.add_later(due),
             Scope::Mirror => self.doubt = true,
             Scope::Everything => self.startup = true,
-            // A person sees the outcome of a command.
-            Scope::Command(_) => return,
+            Scope::Command(_) => {}
         }
         self.backoff.record(Some(Outage::UnusableAnswer), now, now);
     }
