@@ -95,11 +95,12 @@ fn narrow(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
+/// Returns whether other machines may change files here without an event, and whether a WAL database would be at risk:
+/// its shared memory needs a local disk.
 ///
-/// If the kind of disk is unknown, the answer is yes, because a rollback journal works everywhere.
+/// If the kind of disk is unknown, the answer is yes, because a rollback journal works everywhere, and so do scans.
 #[cfg(target_os = "linux")]
-pub(super) fn is_remote(dir: &Path) -> bool {
+pub fn is_remote(dir: &Path) -> bool {
     rustix::fs::statfs(dir).map_or(true, |found| {
         // The field's width and sign differ by platform; the magic numbers have 32 bits.
         let magic = i128::from(found.f_type) & 0xffff_ffff;
@@ -109,7 +110,7 @@ pub(super) fn is_remote(dir: &Path) -> bool {
 
 /// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
 #[cfg(target_vendor = "apple")]
-pub(super) fn is_remote(dir: &Path) -> bool {
+pub fn is_remote(dir: &Path) -> bool {
     const MNT_LOCAL: u32 = 0x1000;
     rustix::fs::statfs(dir).map_or(true, |found| found.f_flags & MNT_LOCAL == 0)
 }
@@ -117,7 +118,7 @@ pub(super) fn is_remote(dir: &Path) -> bool {
 /// Returns whether a WAL database would be at risk here. The kind of disk is unknown on this system, so the answer is
 /// yes.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-pub(super) fn is_remote(_dir: &Path) -> bool {
+pub fn is_remote(_dir: &Path) -> bool {
     true
 }
 

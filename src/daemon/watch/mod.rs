@@ -5,13 +5,15 @@
 //! (failures row 72). An overflow, an error, and a folder that appears or disappears become a doubt. When the loop is
 //! slow, events that find no room in the queue are dropped and reported as an overflow.
 //!
-//! Where no events come (network file systems, bind mounts, exhausted watches), the files are scanned every `rescan`
-//! instead. A cookie file at the start shows whether events come.
+//! Where no events come (some bind mounts, exhausted watches), the files are scanned every `rescan` instead. A cookie
+//! file at the start shows whether events come. On network file systems, which report only the changes of this machine,
+//! the files are scanned as well.
 //!
 //! The meaning of a path is not decided here.
 
 mod cookie;
 mod event_meaning;
+mod scans;
 mod stamps;
 mod thread;
 
@@ -20,6 +22,7 @@ mod tests;
 
 pub use thread::{Watch, start};
 
+use crate::state::is_remote;
 use std::{
     fmt,
     path::PathBuf,
@@ -136,6 +139,8 @@ pub struct Options {
     pub private: PathBuf,
     /// How often the files are scanned where no events come.
     pub rescan: Rescan,
+    /// Whether other machines may change the files without an event: the files are scanned as well.
+    pub is_remote: bool,
     /// The longest time until the cookie's event. Zero: events are not trusted, and the files are scanned.
     pub cookie_timeout: Duration,
 }
@@ -144,6 +149,7 @@ impl Options {
     /// Makes the usual options.
     pub fn new(roots: Vec<Root>, private: PathBuf, rescan: Rescan) -> Self {
         Self {
+            is_remote: roots.iter().any(|root| is_remote(&root.path)),
             roots,
             private,
             rescan,

@@ -53,7 +53,7 @@ impl Stamps {
     }
 
     /// Returns the paths that were touched since the previous scan.
-    pub(super) fn touched(&self, before: &Self) -> Vec<(String, Touch)> {
+    fn touched(&self, before: &Self) -> Vec<(String, Touch)> {
         let mut found = BTreeMap::new();
         for (path, stamp) in &self.files {
             if before.files.get(path) != Some(stamp) {
@@ -73,8 +73,16 @@ impl Stamps {
         found.into_iter().collect()
     }
 
+    /// Reads the stamps again. Returns the paths that were touched meanwhile.
+    pub(super) fn renew(&mut self, roots: &[Root]) -> Vec<(String, Touch)> {
+        let before = std::mem::replace(self, Self::read(roots));
+        let touched = self.touched(&before);
+        self.carry_over(before);
+        touched
+    }
+
     /// Takes over from the previous scan the stamps that this scan could not read.
-    pub(super) fn carry_over(&mut self, before: Self) {
+    fn carry_over(&mut self, before: Self) {
         for (path, stamp) in before.files {
             if self.is_unreadable(&path) {
                 self.files.entry(path).or_insert(stamp);

@@ -4,7 +4,7 @@ use super::{
     Cause, Mode, Options,
     cookie::Cookie,
     event_meaning::{self, Meaning, OnDisk},
-    stamps::Stamps,
+    scans::Scans,
 };
 use crate::{
     daemon::{Event, debounce::Touch},
@@ -22,16 +22,13 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::mpsc::Sender;
 
 /// The capacity of the queue between the system and the thread. Further events are dropped and reported as an
 /// overflow: the sender must never wait, because it also carries out our requests to watch a folder.
 const IN_FLIGHT: usize = 4096;
-
-/// The longest time that new settings go unnoticed between two scans.
-const SETTINGS_CHECK: Duration = Duration::from_secs(1);
 
 /// A message to the thread.
 enum Raw {
@@ -148,13 +145,19 @@ impl Thread {
             return Err(no_events());
         }
         let mut cookie = self.create_cookie(&mut watcher)?;
-        self.send(Event::Watching(Mode::Events))?;
+        let why = "a network file system reports no changes of other machines";
+        let mut scans = (self.options.is_remote).then(|| Scans::begin(&self.options, why));
+        let report = scans.as_ref().map(Scans::report);
+        self.send(report.unwrap_or(Event::Watching(Mode::Events)))?;
         if again {
             self.send(Event::Doubt(Cause::Replaced))?;
         }
         let deadline = Instant::now() + self.options.cookie_timeout;
         let mut any_event = false;
         loop {
+            for event in scans.as_mut().and_then(Scans::next).unwrap_or_default() {
+                self.send(event)?;
+            }
             let waiting = self.events.try_recv();
             // The waiting events come first: in a flood, each of them may be followed by another loss.
             if waiting.is_err() && lost.swap(false, Ordering::SeqCst) {
@@ -162,15 +165,21 @@ impl Thread {
                 subfolders = self.watch_all(&mut watcher)?;
                 self.send(Event::Doubt(Cause::Overflow))?;
             }
-            let next = match (waiting, &cookie) {
+            let until_scan = scans.as_ref().map(Scans::wait);
+            let until_cookie = deadline.saturating_duration_since(Instant::now());
+            let until_cookie = cookie.is_some().then_some(until_cookie);
+            let next = match (waiting, until_scan.into_iter().chain(until_cookie).min()) {
                 (Ok(raw), _) => Ok(raw),
-                (Err(_), Some(_)) => self
-                    .events
-                    .recv_timeout(deadline.saturating_duration_since(Instant::now())),
+                (Err(_), Some(wait)) => self.events.recv_timeout(wait),
                 (Err(_), None) => self.events.recv().map_err(RecvTimeoutError::from),
             };
             let next = match next {
                 Ok(raw) => raw,
+                Err(RecvTimeoutError::Timeout)
+                    if until_cookie.is_none_or(|wait| !wait.is_zero()) =>
+                {
+                    continue;
+                }
                 Err(RecvTimeoutError::Timeout) if any_event => {
                     // The cookie's event was lost among many, but the other events show that events come.
                     cookie = None;
@@ -288,50 +297,24 @@ impl Thread {
 
     /// Scans the files at intervals. Returns when events may work again.
     fn poll_files(&self, why: &str, temporary: bool) -> Result<(), End> {
-        let mut before = Stamps::read(&self.options.roots);
-        let mut every = self.options.rescan.every();
-        let looking = |every| {
-            Event::Watching(Mode::Polling {
-                every,
-                why: why.to_owned(),
-            })
-        };
-        self.send(looking(every))?;
+        let mut scans = Scans::begin(&self.options, why);
+        self.send(scans.report())?;
         self.send(Event::Doubt(Cause::Fallback))?;
         loop {
-            self.wait_for_rescan()?;
-            let wanted = self.options.rescan.every();
-            if wanted != every {
-                every = wanted;
-                self.send(looking(every))?;
-            }
-            if self.to.is_closed() {
-                return Err(End::Finished);
-            }
-            let mut now = Stamps::read(&self.options.roots);
-            for (path, touch) in now.touched(&before) {
-                self.send(Event::Touched { path, touch })?;
-            }
-            now.carry_over(before);
-            before = now;
-            if temporary && self.options.roots.iter().all(|root| is_folder(&root.path)) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Waits until the next scan is due; new settings may change the interval meanwhile.
-    fn wait_for_rescan(&self) -> Result<(), End> {
-        let since = Instant::now();
-        loop {
-            let left = self.options.rescan.every().checked_sub(since.elapsed());
-            let Some(left) = left.filter(|left| !left.is_zero()) else {
-                return Ok(());
-            };
-            match self.events.recv_timeout(left.min(SETTINGS_CHECK)) {
+            match self.events.recv_timeout(scans.wait()) {
                 Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => return Err(End::Finished),
                 // Messages of the watcher that failed.
                 Ok(Raw::Event(_) | Raw::Lost) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            let Some(events) = scans.next() else {
+                continue;
+            };
+            if self.to.is_closed() {
+                return Err(End::Finished);
+            }
+            events.into_iter().try_for_each(|event| self.send(event))?;
+            if temporary && self.options.roots.iter().all(|root| is_folder(&root.path)) {
+                return Ok(());
             }
         }
     }

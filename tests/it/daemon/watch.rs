@@ -461,6 +461,34 @@ async fn f078_where_no_events_come_the_files_are_looked_through() {
 }
 
 #[tokio::test]
+async fn f078_on_a_network_file_system_the_files_are_watched_and_scanned() {
+    let rescan = Rescan::new(Duration::from_hours(1));
+    let mut scene = Scene::with(
+        |_| (),
+        |options| {
+            options.is_remote = true;
+            options.rescan = rescan.clone();
+        },
+    )
+    .await;
+    let why = "a network file system reports no changes of other machines";
+    assert_eq!(
+        scene.modes[0].to_string(),
+        format!("a scan every 1h: {why}")
+    );
+    scene.write("a/b.html", "new");
+    assert_eq!(scene.due().await, ["a/b.html"], "by an event");
+    assert_eq!(scene.doubts, []);
+    // The stamps are those of the start, so a scan finds this file without an event.
+    rescan.set(Duration::from_millis(10));
+    while scene.next().await.as_deref() != Some("a/b.html") {}
+    assert_eq!(
+        scene.modes[1].to_string(),
+        format!("a scan every 10ms: {why}")
+    );
+}
+
+#[tokio::test]
 async fn f078_settings_that_were_read_again_say_how_often_it_looks() {
     let rescan = Rescan::new(Duration::from_hours(1));
     let mut scene = Scene::with(
