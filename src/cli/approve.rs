@@ -100,7 +100,28 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
     session_report.report.requests.add(requests);
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
+    if !session_report.is_cut_off() {
+        let void = count_void(&report.actions, &session_report.report.actions);
+        if void > 0 {
+            context.out.note(format!(
+                "not carried out: {}, which changed, went away or cannot be done yet; the approval is void, and \
+                 `kbsync approve` shows what waits",
+                several(void, "approved action")
+            ));
+        }
+    }
     Ok(code)
+}
+
+/// Counts the approved actions that the cycle did not try: it held them again, or had no reason for them any more.
+fn count_void(approved: &[Line], found: &[Line]) -> usize {
+    let tried = |one: &&Line| {
+        found.iter().any(|line| {
+            let is_same = line.path == one.path || one.id.is_some() && line.id == one.id;
+            is_same && line.side == one.side && line.status != Status::Held
+        })
+    };
+    approved.iter().filter(|one| !tried(one)).count()
 }
 
 /// Returns the held actions of every workspace, from a fresh look at both sides. Adds the requests of the look.

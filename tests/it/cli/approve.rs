@@ -2,6 +2,7 @@
 
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use uuid::Uuid;
 
 /// Eight articles; the files of five were deleted, and the deletions are held.
@@ -129,6 +130,27 @@ fn an_edit_on_the_service_meanwhile_is_not_deleted() {
     assert!(ran.stdout.contains("← restore   start/n1.html"), "{ran:#?}");
     assert_eq!(left(&service), 4);
     assert!(kb.read("start/n1.html").contains("edited"));
+}
+
+#[test]
+fn an_approval_that_became_void_is_reported() {
+    let (service, kb, ids) = held();
+    let first = ids[0];
+    // The edit comes between the list and the deletions.
+    let edit = Hook::new(move |sandbox| {
+        sandbox.edit(first, |article| article.text = "<p>edited</p>".into());
+    });
+    let listing = Matcher::new("GET", "/api/base/*/articles");
+    let fault = Fault::once(listing, FaultKind::HookAfter(edit));
+    service.sandbox.inject(fault);
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(left(&service), 4);
+    let void = "not carried out: 1 approved action, which changed, went away";
+    assert!(ran.stderr.contains(void), "{ran:#?}");
+    // Without a change, nothing is said.
+    let (_service, kb, _) = held();
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(ran.stderr, "");
 }
 
 #[test]
