@@ -234,7 +234,7 @@ fn composed(text: &str) -> Cow<'_, str> {
 
 /// Returns the number of the line that follows a text.
 fn line_after(before: &[u8]) -> usize {
-    1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    before.split(|byte| *byte == b'\n').count()
 }
 
 /// Returns whether the writer may have meant the file to be an article.
