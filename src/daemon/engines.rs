@@ -144,6 +144,11 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         let checks: Vec<_> = workspaces
             .map(|workspace| (workspace.prefix.as_str(), workspace.engine.path_check()))
             .collect();
+        let files = due.changed.iter();
+        let files: Vec<String> = files
+            .filter_map(|path| file_of_copy(&checks, path))
+            .collect();
+        due.changed.extend(files);
         due.changed.retain(|path| has_changed(&checks, path));
         due.removed.retain(|path, _gone| has_changed(&checks, path));
         due
@@ -227,11 +232,30 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 }
 
-/// Returns whether a path differs from the state of its workspace, by the checks of all workspaces with their prefixes.
-fn has_changed<D: Disk>(checks: &[(&str, PathCheck<'_, D>)], path: &str) -> bool {
+/// The checks of all workspaces, by their prefixes.
+type Checks<'e, D> = [(&'e str, PathCheck<'e, D>)];
+
+/// Returns the check of a path's workspace, and the path below the workspace's folder.
+fn check_of<'c, 'p, D>(
+    checks: &'c Checks<'_, D>,
+    path: &'p str,
+) -> Option<(&'c PathCheck<'c, D>, &'p str)> {
     let mut checks = checks.iter();
-    let found = checks.find_map(|(prefix, check)| Some((check, path.strip_prefix(prefix)?)));
-    let Some((check, below)) = found else {
+    checks.find_map(|(prefix, check)| Some((check, path.strip_prefix(prefix)?)))
+}
+
+/// Returns the path of the file in conflict that an event of its copy is about.
+fn file_of_copy<D: Disk>(checks: &Checks<'_, D>, path: &str) -> Option<String> {
+    let (check, below) = check_of(checks, path)?;
+    let (folder, file) = below.split_once('/')?;
+    let place = check.file_of_copy(&Place::new(folder, file))?;
+    let prefix = path.strip_suffix(below)?;
+    Some(format!("{prefix}{place}"))
+}
+
+/// Returns whether a path differs from the state of its workspace, by the checks of all workspaces with their prefixes.
+fn has_changed<D: Disk>(checks: &Checks<'_, D>, path: &str) -> bool {
+    let Some((check, below)) = check_of(checks, path) else {
         return false;
     };
     match below.split_once('/') {

@@ -13,7 +13,7 @@ use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow};
-use crate::model::path::{CATEGORY_FILE, EXTENSION, fold};
+use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, fold};
 use crate::model::{ArticleId, CategoryId, Place, Stamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::place_in_conflict;
@@ -21,7 +21,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
 use anyhow::Context as _;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The mirror at one moment, and the base.
 pub(super) struct MirrorView {
@@ -178,23 +178,45 @@ pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Pla
 pub struct PathCheck<'e, D> {
     disk: &'e D,
     store: &'e Store,
-    /// The places of conflicts, and the paths of held actions; `None`: unknown.
-    waiting: Option<(BTreeSet<Place>, BTreeSet<String>)>,
+    /// `None`: unknown.
+    waiting: Option<Waiting>,
+}
+
+/// The paths that wait for a person.
+struct Waiting {
+    conflicts: BTreeSet<Place>,
+    /// The places in conflict by their copies, each with `.html` in place of `.conflict.html`.
+    copies: BTreeMap<Place, Place>,
+    held: BTreeSet<String>,
 }
 
 impl<'e, D: Disk> PathCheck<'e, D> {
     pub(super) fn new(disk: &'e D, store: &'e Store) -> Self {
         let waiting = || {
-            let conflicts = store.conflicts().ok()?.into_iter();
+            let conflicts = store.conflicts().ok()?;
+            let copies = conflicts.iter().filter_map(|row| {
+                let stem = row.copy.as_ref()?.strip_suffix(CONFLICT_EXTENSION)?;
+                let named = Place::new(&row.place.folder, format!("{stem}{EXTENSION}"));
+                Some((named, row.place.clone()))
+            });
             let held = open_actions::held(store).ok()?.into_iter();
-            let conflicts = conflicts.map(|row| row.place).collect();
-            Some((conflicts, held.map(|held| held.path).collect()))
+            Some(Waiting {
+                copies: copies.collect(),
+                conflicts: conflicts.iter().map(|row| row.place.clone()).collect(),
+                held: held.map(|held| held.path).collect(),
+            })
         };
         Self {
             disk,
             store,
             waiting: waiting(),
         }
+    }
+
+    /// Returns the file in conflict that an event of its copy is about. The event names the copy without `.conflict`,
+    /// and some copies are not named after the file.
+    pub fn file_of_copy(&self, named: &Place) -> Option<&Place> {
+        self.waiting.as_ref()?.copies.get(named)
     }
 
     /// Returns whether a file, or its absence, is what the state says.
@@ -214,10 +236,10 @@ impl<'e, D: Disk> PathCheck<'e, D> {
             let row = category_of(store, &place.folder)?;
             return Some(found.is_some_and(|entry| is_category(disk, &row, entry.stamp)));
         }
-        let (conflicts, held) = self.waiting.as_ref()?;
+        let waiting = self.waiting.as_ref()?;
         // The conflict's copy may be gone, which settles the conflict. The reason for a hold may be over, for example
         // because a file came back.
-        if conflicts.contains(place) || held.contains(&place.to_string()) {
+        if waiting.conflicts.contains(place) || waiting.held.contains(&place.to_string()) {
             return Some(false);
         }
         let rows = store.articles_at(place).ok()?;

@@ -274,6 +274,35 @@ fn what_waits_for_a_person_is_one_line_in_the_log() {
 }
 
 #[test]
+fn a_removed_copy_settles_its_conflict_whatever_its_name() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let path = article(&kb);
+    let stem = path.strip_suffix(".html").expect("an article").to_owned();
+    // The usual name of the copy is taken.
+    kb.write(&format!("{stem}.conflict.html"), "a person's own notes\n");
+    let before = kb.read(&path);
+    let id = service.sandbox.articles().into_iter().find(|article| {
+        let line = format!("id: {}", article.id);
+        before.contains(&line)
+    });
+    let id = id.expect("the article").id;
+    service
+        .sandbox
+        .edit(id, |article| article.text = "<p>Theirs.</p>".to_owned());
+    let (front, _) = before.split_once("\n---\n").expect("front matter");
+    kb.write(&path, &format!("{front}\n---\n<p>Mine.</p>\n"));
+    let copy = format!("{stem}.1.conflict.html");
+    until("the conflict", || kb.exists(&copy));
+    std::fs::remove_file(kb.mirror().join(&copy)).expect("removed");
+    until("the writer's version is live", || {
+        holds(&service, "<p>Mine.</p>")
+    });
+    daemon.stop();
+}
+
+#[test]
 fn several_workspaces_are_one_daemon() {
     let service = Service::start();
     let other = service.sandbox.add_workspace("Hilfe");
