@@ -272,7 +272,7 @@ pub async fn run_job<S: Service, D: Disk>(
     advise: &Advise,
 ) -> CycleOutcome {
     let mut report = Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
-    let (mut outage, mut failures) = (None, Vec::new());
+    let (mut outage, mut failures, mut unusable) = (None, Vec::new(), 0);
     // The job's list of paths in motion was made now; the last workspace may be synced much later.
     let started_at = engine::Clock::now(&engine::SystemClock);
     for workspace in workspaces.iter_mut() {
@@ -296,9 +296,7 @@ pub async fn run_job<S: Service, D: Disk>(
             }
             Err(error) => {
                 // Nothing was synced yet, so a failure before the cycle is no outage.
-                if is_prepared {
-                    outage = Some(Outage::MirrorUnusable);
-                }
+                unusable += usize::from(is_prepared);
                 let failure = advise(error);
                 report.fail_with(failure.code);
                 failures.push(Refusal {
@@ -307,6 +305,10 @@ pub async fn run_job<S: Service, D: Disk>(
                 });
             }
         }
+    }
+    // One unusable workspace must not stop the others. The work queue tries its work again.
+    if outage.is_none() && unusable > 0 && unusable == workspaces.len() {
+        outage = Some(Outage::MirrorUnusable);
     }
     CycleOutcome {
         report,

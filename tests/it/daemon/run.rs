@@ -1,7 +1,7 @@
 //! `kbsync run` from the user's point of view: the real command, real files and real signals, against the sandbox.
 
 use crate::support::daemon::{Daemon, article, articles, get, mirror, until};
-use crate::support::kb::{Service, TOKEN};
+use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::real_git::git;
 use crate::support::schema;
 use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
@@ -302,9 +302,8 @@ fn a_removed_copy_settles_its_conflict_whatever_its_name() {
     daemon.stop();
 }
 
-#[test]
-fn several_workspaces_are_one_daemon() {
-    let service = Service::start();
+/// A mirror of two workspaces, in the folders `en` and `de`; `de` has one article.
+fn two_workspaces(service: &Service) -> Kb {
     let other = service.sandbox.add_workspace("Hilfe");
     let category = service
         .sandbox
@@ -312,7 +311,7 @@ fn several_workspaces_are_one_daemon() {
     service
         .sandbox
         .add_article(NewSeed::new(category, "Mahnung", "mahnung", "<p>alt</p>"));
-    let kb = mirror(&service);
+    let kb = mirror(service);
     let settings = kb.read("kbsync.yaml");
     let one = format!("workspace: {}", service.workspace);
     let both = format!(
@@ -320,6 +319,47 @@ fn several_workspaces_are_one_daemon() {
         service.workspace
     );
     kb.write("kbsync.yaml", &settings.replace(&one, &both));
+    kb
+}
+
+#[test]
+fn a_workspace_that_cannot_be_used_does_not_stop_another_one() {
+    let service = Service::start();
+    let kb = two_workspaces(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let state = rusqlite::Connection::open(kb.mirror().join("de/.kbsync/state.db"));
+    let state = state.expect("the state");
+    let rename = |from: &str, to: &str| {
+        let line = format!("ALTER TABLE {from} RENAME TO {to}");
+        state.execute(&line, []).expect("renamed");
+    };
+    rename("journal", "elsewhere");
+    let path = "de/rechnungen/mahnung.html";
+    let before = kb.read(path);
+    kb.write(path, &before.replace("alt", "neu"));
+    until("the failure", || daemon.log().contains("journal"));
+    kb.write(
+        "en/new/first.html",
+        "---\ntitle: First\n---\n<p>Hello.</p>\n",
+    );
+    until("the other workspace goes on", || {
+        holds(&service, "<p>Hello.</p>")
+    });
+    let log = daemon.log();
+    assert!(
+        !log.contains("the mirror or the state cannot be used"),
+        "{log}"
+    );
+    rename("elsewhere", "journal");
+    kb.write(path, &before.replace("alt", "jung"));
+    until("the save is live", || holds(&service, "<p>jung</p>"));
+    daemon.stop();
+}
+
+#[test]
+fn several_workspaces_are_one_daemon() {
+    let service = Service::start();
+    let kb = two_workspaces(&service);
     let daemon = Daemon::spawn(&kb, &["--log-format", "json"]);
     let path = "de/rechnungen/mahnung.html";
     until("the first cycle", || kb.exists(path));
