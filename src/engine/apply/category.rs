@@ -15,7 +15,7 @@ use crate::engine::settings::InMotion;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::CategoryRow;
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, Field, Side, Timestamp};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, Listed, NewCategory, Purpose, RemoteCategory, Service,
@@ -171,10 +171,14 @@ async fn send_category<S: Service, D: Disk>(
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
+    let folder = settle.to.as_ref().unwrap_or(&settle.seen.slug);
+    let file = Place::new(folder.as_str(), CATEGORY_FILE);
+    if let Err(error) = engine.journal().sync_files(&[&file]) {
+        return Ok(not_written(&error));
+    }
     if let Some(result) = ensure_category_seen(engine, settle, state).await {
         return Ok(result);
     }
-    let folder = settle.to.as_ref().unwrap_or(&settle.seen.slug);
     let store = &mut engine.store;
     keep_theirs(store, (settle.id, folder), "replaced", &settle.seen)?;
     match put_category(engine, settle, state).await {

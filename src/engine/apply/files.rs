@@ -198,6 +198,15 @@ fn carry_out<D: Disk>(
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // Rows without a change of a file.
     let (mut entries, mut alone) = (Vec::new(), Vec::new());
+    let is_alone =
+        |job: &&mut Job<'_>| job.change.is_none() && !matches!(job.outcome, Some(Err(_)));
+    let kept: Vec<_> = jobs.iter_mut().filter(is_alone).collect();
+    let places: Vec<&Place> = kept.iter().map(|job| &job.settle.to).collect();
+    if let Err(error) = journal.sync_files(&places) {
+        for job in kept {
+            job.outcome = Some(Err(not_written(&error)));
+        }
+    }
     for (index, job) in jobs.iter_mut().enumerate() {
         if matches!(job.outcome, Some(Err(_))) {
             continue;

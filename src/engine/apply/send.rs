@@ -4,7 +4,7 @@ use super::conflict::clear_copies;
 use super::files::settle_first_half;
 use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
-use super::{ApplyState, StepResult, failed, not_done};
+use super::{ApplyState, StepResult, failed, not_done, not_written};
 use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
 use crate::engine::pending::{
@@ -38,10 +38,12 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
     if is_pending(&engine.store, settle.id)? {
         return Ok(StepResult::Retry(PENDING.to_owned()));
     }
-    if settle.touches_file()
-        && let Some(result) = settle_first_half(&mut engine.journal(), action, &settle, state)?
-    {
-        return Ok(result);
+    if settle.touches_file() {
+        if let Some(result) = settle_first_half(&mut engine.journal(), action, &settle, state)? {
+            return Ok(result);
+        }
+    } else if let Err(error) = engine.journal().sync_files(&[&settle.to]) {
+        return Ok(not_written(&error));
     }
     send(engine, action, &settle, state).await
 }

@@ -141,6 +141,16 @@ impl<D: Disk> Journal<'_, D> {
         Ok(done.map(|one| one.map_err(|failed| failed.error)).collect())
     }
 
+    /// Makes files durable that a person saved, before a row vouches for them: after a power loss, an older text would
+    /// count as an edit.
+    pub(super) fn sync_files(&self, places: &[&Place]) -> Result<(), DiskError> {
+        if places.len() > MAX_SYNCED_SINGLY {
+            return self.disk.flush();
+        }
+        let mut places = places.iter();
+        places.try_for_each(|place| self.disk.sync_file(at(place), &place.file))
+    }
+
     /// Renames a folder of the root; an empty folder with the new name is replaced.
     pub(super) fn rename_folder(
         &mut self,

@@ -226,6 +226,12 @@ pub trait Disk: Send + Sync + 'static {
     /// Makes the names in a folder durable.
     fn sync_folder(&self, at: At<'_>) -> Result<(), DiskError>;
 
+    /// Makes a file and its name durable that somebody else wrote; does nothing if no file is there. An implementation
+    /// may count such a file as durable.
+    fn sync_file(&self, _at: At<'_>, _name: &str) -> Result<(), DiskError> {
+        Ok(())
+    }
+
     /// Makes everything durable that has been written so far.
     fn flush(&self) -> Result<(), DiskError>;
 }

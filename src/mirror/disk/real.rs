@@ -351,6 +351,24 @@ impl Disk for RealDisk {
         Ok(())
     }
 
+    fn sync_file(&self, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        let name = single(name, "flush")?;
+        let folder = open_dir(&self.root, folder_name(at, "flush")?);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let synced = folder.and_then(|folder| {
+            fs::fsync(fs::openat(&folder, name, flags, Mode::empty())?)?;
+            fs::fsync(&folder)
+        });
+        match synced {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => Ok(()),
+            // The file system cannot sync.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::ROFS) => Ok(()),
+            synced => {
+                synced.map_err(|errno| DiskError::from_errno(errno, "flush", shown(at, name)))
+            }
+        }
+    }
+
     fn flush(&self) -> Result<(), DiskError> {
         self.close_folder();
         failpoint::pass("disk: before a flush");

@@ -1,12 +1,13 @@
 //! Two people and kbsync at the same time: colleagues who edit between our guard read and our write, and writers who
 //! save while a cycle runs (failures rows 23, 34, 51, 80).
 
-use crate::support::hostile::{self, Stage};
+use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, history, kept, let_stamps_settle, requests, row};
 use crate::support::wire::preferring;
 use crate::support::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::CycleRequest;
+use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{CategoryId, Side};
 use kbsync::reconcile::snapshot::OnConflict;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter, Sandbox};
@@ -150,6 +151,35 @@ async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
                 .keywords
                 .is_some_and(|keywords| keywords.starts_with('k'))
         );
+    }
+}
+
+/// After a power loss, an older text in a file would count as an edit of the version that its row has.
+#[tokio::test]
+async fn a_saved_file_is_durable_before_a_row_vouches_for_it() {
+    for (file, from, to, agreed) in [
+        ("a/n0.html", "<p>0</p>", "<p>mine</p>", false),
+        ("a/n0.html", "<p>0</p>", "<p>theirs</p>", true),
+        ("a/_category.yaml", "name: a", "name: mine", false),
+    ] {
+        let (world, _, ids) = articles(1).await;
+        if agreed {
+            theirs(ids[0])(world.sandbox());
+        }
+        world.edit(file, from, to);
+        let broken: Meddler = Arc::new(move |moment| match moment.doing {
+            "sync file" if moment.what == file => Err(DiskErrorKind::Other),
+            _ => Ok(()),
+        });
+        for _ in 0..2 {
+            world.sandbox().clear_requests();
+            let report = hostile::sync_with(&world, &broken).await;
+            assert_eq!(report.outcome, Ending::Partial, "{to}: {report:#?}");
+            let mut requests = world.sandbox().requests().into_iter();
+            assert!(requests.all(|request| request.method == "GET"), "{to}");
+        }
+        hostile::sync(&world).await;
+        assert_settled(&world).await;
     }
 }
 

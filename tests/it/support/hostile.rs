@@ -190,6 +190,12 @@ impl Disk for Tampered {
         self.step("sync folder", named(at, ""), || self.inner.sync_folder(at))
     }
 
+    fn sync_file(&self, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.step("sync file", named(at, name), || {
+            self.inner.sync_file(at, name)
+        })
+    }
+
     fn flush(&self) -> Result<(), DiskError> {
         self.step("flush", String::new(), || self.inner.flush())
     }
