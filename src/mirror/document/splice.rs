@@ -100,6 +100,28 @@ fn is_new(block: &Block, (key, wanted): &Edit) -> bool {
     }
 }
 
+/// Returns the end of the lines of a value, without the comments behind it: without these lines, the value is the same.
+fn value_end(lines: &[String], entry: &Entry) -> usize {
+    let is_comment = |line: &&String| is_between(line, usize::MAX);
+    let below = &lines[entry.lines.start + 1..entry.lines.end];
+    let run = below.iter().rev().take_while(is_comment).count();
+    let ends: Vec<usize> = (1..=run).map(|line| entry.lines.end - line).collect();
+    let is_whole = |&end: &usize| {
+        Block::parse(&lines[entry.lines.start..end].concat()).is_ok_and(|block| {
+            block
+                .get(&entry.key)
+                .is_some_and(|found| found.value == entry.value)
+        })
+    };
+    let is_text = matches!(entry.value, Value::Scalar(..));
+    let comments = if is_text {
+        ends.partition_point(is_whole)
+    } else {
+        0
+    };
+    entry.lines.end - comments
+}
+
 /// Returns a word in lower case, without hyphens and braces: an id may be written with or without them.
 fn plain(word: &str) -> String {
     word.replace(['-', '{', '}'], "").to_ascii_lowercase()
@@ -123,7 +145,8 @@ impl Splice<'_> {
                     let first = changed_line(&lines[entry.lines.start], entry, value);
                     let kept_below = entry.spot.is_some() || is_empty(entry);
                     if !kept_below {
-                        lines[entry.lines.clone()].fill(String::new());
+                        let end = value_end(&lines, entry);
+                        lines[entry.lines.start..end].fill(String::new());
                     }
                     lines[entry.lines.start] = first;
                 }

@@ -854,6 +854,33 @@ fn check_edit(before: &Document, wanted: &Changes) {
 }
 
 #[test]
+fn a_comment_below_a_value_of_several_lines_stays() {
+    for (value, stays, written) in [
+        ("a,\n  b\n", "  # ask Ann first\n", "k\n"),
+        ("a,\n  b\n", "  # one\n\n  # two\n", "k\n"),
+        ("\n  a, b\n", "    # ask Ann first\n", "k\n"),
+        ("'a,\n  # b'\n", "  # it's it\n", "'k'\n"),
+        ("\"a,\n  # b\"\n", "  # \"c\"\n", "\"k\"\n"),
+        (">-\n    a\n    # b\n", "  # ask Ann first\n", "k\n"),
+        ("|\n  a\n  # b\n", "", "k\n"),
+    ] {
+        for end in ["\n", "\r\n"] {
+            let of = |value: &str| {
+                let file = format!("---\ntitle: T\nkeywords: {value}{stays}slug: x\n---\nx\n");
+                file.replace('\n', end)
+            };
+            let changes = Changes {
+                keywords: Some("k".to_owned()),
+                ..Changes::default()
+            };
+            let edited = parse(&of(value)).edit(&changes);
+            assert_eq!(edited, of(written));
+            assert_eq!(parse(&edited).keywords(), "k");
+        }
+    }
+}
+
+#[test]
 fn a_comment_behind_a_value_stays_when_the_block_is_written_anew() {
     // Without the line between them, the second blank line would belong to `introtext`.
     let file = "---\ntitle: 'T'  # c\nintrotext: >+\n  a\n\nenabled: true\n\na: 1\n---\nx\n";
