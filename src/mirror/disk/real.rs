@@ -360,9 +360,17 @@ impl Disk for RealDisk {
             fs::fsync(&folder)
         });
         match synced {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => Ok(()),
-            // The file system cannot sync.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::ROFS) => Ok(()),
+            // There is no file, or the file system cannot sync.
+            Err(
+                Errno::NOENT
+                | Errno::NOTDIR
+                | Errno::LOOP
+                | Errno::NXIO
+                | Errno::INVAL
+                | Errno::NOSYS
+                | Errno::NOTSUP
+                | Errno::ROFS,
+            ) => Ok(()),
             synced => {
                 synced.map_err(|errno| DiskError::from_errno(errno, "flush", shown(at, name)))
             }
