@@ -12,8 +12,9 @@
 //! | a file without an entry | never journalled | the file goes |
 //!
 //! A folder was renamed if only its new name exists. A moved file at its new place is removed from the old one before
-//! its rows become true. If the slot and the target are the same file, the slot is emptied first. After an undone change, the next look decides as usual. Recovery is idempotent. An entry that
-//! the disk refuses stays open, and its files are left alone until it is settled.
+//! its rows become true. If the slot and the target are the same file, the slot is emptied first. After an undone
+//! change, the next look decides as usual. Recovery is idempotent. An entry that the disk refuses stays open, and its
+//! files are left alone until it is settled.
 
 use super::displaced::{came_from, came_out, displace, displace_again};
 use super::{Journal, at, copy_of};
