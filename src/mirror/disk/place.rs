@@ -16,10 +16,14 @@ use super::{
 use crate::drill::failpoint;
 use crate::model::{Digest, Place, Stamp};
 use rustix::{
-    fs::{self, AtFlags, Mode, OFlags, RenameFlags},
+    fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Uid},
     io::Errno,
 };
 use std::os::fd::OwnedFd;
+
+/// The attribute that holds a file's access list.
+#[cfg(target_os = "linux")]
+pub(super) const ACCESS_LIST: &str = "system.posix_acl_access";
 
 impl RealDisk {
     pub(super) fn put_in_place(
@@ -326,16 +330,50 @@ fn is_ours(aside: &Aside, staged: Stamp) -> bool {
     )
 }
 
-/// Gives a staged file the mode of the file that it will replace or that it is a copy of.
+/// Gives a staged file the mode and the access list of the file that it will replace or that it is a copy of, and its
+/// owner and group, if this process may.
 fn keep_mode(like: &Target<'_>, aside: &Aside) -> Result<(), Errno> {
     let found = fs::statat(like.folder, like.name, AtFlags::SYMLINK_NOFOLLOW)?;
-    let old = Mode::from_raw_mode(found.st_mode & 0o777);
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::openat(&aside.dir, &aside.name, flags, Mode::empty())?;
+    let staged = fs::fstat(&file)?;
+    let group = Some(Gid::from_raw(found.st_gid));
+    if found.st_gid != staged.st_gid {
+        let _if_allowed = fs::fchown(&file, None, group);
+    }
+    if found.st_uid != staged.st_uid {
+        let _if_allowed = fs::fchown(&file, Some(Uid::from_raw(found.st_uid)), group);
+    }
+    let original = fs::openat(like.folder, like.name, flags, Mode::empty())?;
+    // With an access list, the bits of the group are only its mask: alone, they would let in the whole group.
+    let bits = if keeps_access(&original, &file) {
+        0o777
+    } else {
+        0o700
+    };
+    let old = Mode::from_raw_mode(found.st_mode & bits);
     if Mode::from_raw_mode(fs::fstat(&file)?.st_mode & 0o777) == old {
         return Ok(());
     }
     fs::fchmod(&file, old)
+}
+
+/// Copies the access list of a file, if it has one. Returns whether nothing is lost.
+#[cfg(target_os = "linux")]
+fn keeps_access(from: &OwnedFd, to: &OwnedFd) -> bool {
+    let mut list = [0_u8; 4096];
+    match fs::fgetxattr(from, ACCESS_LIST, &mut list) {
+        Ok(length) => {
+            let list = list.get(..length).unwrap_or_default();
+            fs::fsetxattr(to, ACCESS_LIST, list, fs::XattrFlags::empty()).is_ok()
+        }
+        Err(errno) => matches!(errno, Errno::NODATA | Errno::NOTSUP | Errno::NOSYS),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keeps_access(_from: &OwnedFd, _to: &OwnedFd) -> bool {
+    true
 }
 
 /// Returns whether an error means that the file system or the kernel does not support such a rename.

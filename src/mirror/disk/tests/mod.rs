@@ -405,6 +405,45 @@ fn a_replaced_file_keeps_its_mode_and_a_new_one_is_readable() {
     assert_eq!(mode("start/a.html"), 0o640);
 }
 
+/// With an access list, the mode's bits of the group are its mask.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_replaced_file_keeps_its_access_list() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    // Version 2; then tag, permissions and id: the owner, a user, the group, the mask, and others.
+    let entries: [(u16, u16, u32); 5] = [
+        (1, 6, u32::MAX),
+        (2, 6, 4321),
+        (4, 0, u32::MAX),
+        (0x10, 6, u32::MAX),
+        (0x20, 0, u32::MAX),
+    ];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(permissions.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    let world = World::new();
+    world.write("start/a.html", "x");
+    let path = world.path("start/a.html");
+    if setxattr(&path, place::ACCESS_LIST, &list, XattrFlags::empty()).is_err() {
+        return;
+    }
+    // Only root may give a file away.
+    let owner = chown(&path, Some(4321), Some(4321))
+        .map_or_else(|_| fs::metadata(&path).expect("a file").uid(), |()| 4321);
+    world
+        .put("a.html", "y", Expect::File(world.known("start/a.html")))
+        .expect("replaced");
+    let mut kept = [0_u8; 200];
+    let length = getxattr(&path, place::ACCESS_LIST, &mut kept).expect("a list");
+    assert_eq!(kept[..length], list);
+    let found = fs::metadata(&path).expect("a file");
+    assert_eq!((found.mode() & 0o777, found.uid()), (0o660, owner));
+}
+
 #[test]
 fn a_copy_of_a_private_file_is_private() {
     let world = World::new();
