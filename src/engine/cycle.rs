@@ -142,6 +142,9 @@ async fn run_cycle<S: Service, D: Disk>(
         refresh_stamps(&mut engine.store, &observed)?;
     }
     finish_cycle(engine, &observed, report, settled, next_look)?;
+    // Another look at once: by then the rules are saved as a whole.
+    let unhidden = std::mem::take(&mut observed.mirror.unhidden);
+    report.overtaken.extend(unhidden);
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
@@ -224,6 +227,7 @@ fn plan_for<S: Service, D: Disk>(
         .read_first
         .extend(facts.rollbacks.remote.iter().copied());
     reconcile::guard::hold(&mut plan, &facts);
+    observed.mirror.unhidden = facts.unhidden;
     // An approved roll-back is no mistake, so its files do not count towards the next one.
     if facts.approved.is_empty() {
         observed.older.clone_from(&facts.rollbacks.local);

@@ -8,14 +8,15 @@
 use crate::engine::Engine;
 use crate::engine::behind::by_git;
 use crate::engine::first_sync::new_categories;
-use crate::engine::observation::Observation;
+use crate::engine::observation::{IGNORE_RULES, Observation};
 use crate::engine::open_actions::{self, OpenAction};
 use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
 use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, Rollbacks};
-use crate::reconcile::plan::{Action, HoldRule, Plan, Settle};
+use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
 use crate::state::Parked;
 use crate::state::home::Fit;
@@ -71,8 +72,34 @@ pub(super) fn facts<S: Service, D: Disk>(
         elsewhere: elsewhere(engine, plan, &approved),
         still_held: counted_holds(&held),
         new_categories: new_categories(store, plan, observed, &held)?,
+        unhidden: unhidden(store, plan, observed)?,
         approved,
     })
+}
+
+/// Returns the paths of new files and categories that the ignore rules of the last cycle left out.
+fn unhidden(
+    store: &Store,
+    plan: &Plan,
+    observed: &Observation,
+) -> anyhow::Result<BTreeSet<String>> {
+    let before: Option<String> = store.value(IGNORE_RULES)?;
+    let before = before.filter(|before| before != observed.mirror.layout.text());
+    let Some(Ok(before)) = before.map(|before| Layout::parse(before.as_bytes())) else {
+        return Ok(BTreeSet::new());
+    };
+    let new = plan.actions.iter().filter(|action| match &action.step {
+        Step::CreateArticle { place, .. } => before.ignores(place),
+        Step::CreateCategory { folder, .. } => before.ignores_folder(folder),
+        Step::Settle(_)
+        | Step::SettleCategory(_)
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => false,
+    });
+    Ok(new.map(|action| action.path.clone()).collect())
 }
 
 /// Looks in other workspaces' folders for the files of articles to be deleted, except approved deletions.

@@ -18,6 +18,9 @@ use tokio::time::Instant;
 /// The state's key for the time when the whole mirror had first been read, with all its articles in the state.
 pub(super) const MIRROR_READ: &str = "mirror_read";
 
+/// The state's key for the ignore rules of the last cycle over everything.
+pub(super) const IGNORE_RULES: &str = "ignore_rules";
+
 /// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Extent {
@@ -79,6 +82,8 @@ pub(super) struct MirrorSide {
     pub(super) racy: Vec<Stamp>,
     /// The rules for places out of scope in the mirror.
     pub(super) layout: Layout,
+    /// The paths that are held because the rules of the last cycle left them out.
+    pub(super) unhidden: BTreeSet<String>,
     /// Whether places in scope could not be looked at: a removal there goes unseen.
     pub(super) hides: bool,
 }

@@ -251,10 +251,11 @@ impl Report {
         self.outcome = outcome;
     }
 
-    /// Replaces the skipped actions at these paths by the report of another look at them.
+    /// Replaces the skipped and held actions at these paths by the report of another look at them.
     pub(super) fn replace(&mut self, paths: &BTreeSet<String>, mut next: Self) {
+        let waits = |status| matches!(status, Status::Skipped | Status::Held);
         self.actions
-            .retain(|line| line.status != Status::Skipped || !paths.contains(&line.path));
+            .retain(|line| !waits(line.status) || !paths.contains(&line.path));
         self.conclude(None);
         next.problems
             .retain(|problem| !self.problems.contains(problem));

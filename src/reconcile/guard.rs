@@ -43,6 +43,8 @@ pub struct Facts {
     pub still_held: BTreeSet<(HoldRule, Side, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
+    /// New files, and folders that would become categories, which the ignore rules of the last cycle left out.
+    pub unhidden: BTreeSet<String>,
 }
 
 /// Articles that went back to older versions.
@@ -86,11 +88,12 @@ impl Facts {
 type Rule = fn(&Action, &Facts) -> Option<(HoldRule, String)>;
 
 /// The rules about single actions; the first that applies holds the action.
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     refused,
     duel,
     unrestored,
     moved_out,
+    unhidden,
     new_category,
     // Before `by_git`, which covers only the removals of one cycle: after this cycle, the state is bound to its mirror.
     from_elsewhere,
@@ -145,6 +148,15 @@ fn refused(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     }
     let reason = not_again(&format!("refused before ({reason})"));
     Some((HoldRule::Refused, reason))
+}
+
+/// Holds a new file that the ignore rules left out until now: the rules may be half saved, and a private file would be
+/// published. A second look decides.
+fn unhidden(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let reason =
+        "`.kbsyncignore` left it out until now; it is sent when a second look finds the same rules";
+    let is_new = facts.unhidden.contains(&action.path);
+    is_new.then(|| (HoldRule::Doubt, reason.to_owned()))
 }
 
 fn duel(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {

@@ -4,7 +4,7 @@ use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
-use crate::engine::observation::{MIRROR_READ, Observation};
+use crate::engine::observation::{IGNORE_RULES, MIRROR_READ, Observation};
 use crate::engine::open_actions::open_after;
 use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
@@ -130,6 +130,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     let open = open_after(&engine.store, &engine.settings, &engine.request, report)?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
+    let rules = observed.mirror.layout.text();
+    let known_rules: Option<String> = engine.store.value(IGNORE_RULES)?;
     let memory = engine.gathered.memory.as_ref();
     engine.store.write(|tx| {
         ended.iter().try_for_each(|id| tx.remove_conflict(*id))?;
@@ -154,6 +156,9 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         }
         for (kind, rows) in &open {
             tx.put_waiting(kind, rows)?;
+        }
+        if observed.extent.lists() && known_rules.as_deref() != Some(rules) {
+            tx.put_value(IGNORE_RULES, Some(&rules))?;
         }
         if observed.is_first_full_read() {
             tx.put_value(MIRROR_READ, Some(&now))?;

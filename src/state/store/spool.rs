@@ -67,7 +67,7 @@ impl Store {
         stored.map_err(|error| error.at(self.path.as_deref()))
     }
 
-    /// Begins or ends a dry run, in which [`Store::learn`] and [`Store::gather`] store nothing.
+    /// Begins or ends a dry run, in which [`Store::write_unless_dry_run`] and [`Store::gather`] store nothing.
     pub fn set_dry_run(&mut self, is_dry_run: bool) {
         self.is_dry_run = is_dry_run;
         self.spool = Spool::default();

@@ -1,6 +1,9 @@
-//! State rows that are dropped: of files that went out of scope, and of damaged categories.
+//! Files that go out of scope or come back into it, and the rows that are dropped with them.
 
 use crate::support::kb::{Kb, Service};
+use crate::support::look::both;
+use crate::support::world::{World, lines};
+use kbsync::engine::report::Status;
 use uuid::Uuid;
 
 fn synced() -> (Service, Kb, Uuid) {
@@ -91,4 +94,40 @@ fn f010_a_damaged_row_of_a_category_moves_no_article() {
         kb.run(&["sync"]).exits(0);
         assert_eq!(service.sandbox.counts().total, 1);
     }
+}
+
+/// An editor may empty a file before it writes the new text: rules that hide files seem to be gone then.
+#[tokio::test]
+async fn f048_a_half_saved_rules_file_publishes_nothing() {
+    let world = World::new().await;
+    world.write("start/_category.yaml", "name: Start\n");
+    world.write("start/secret.html", "---\ntitle: Secret\n---\n<p>x</p>\n");
+    world.write("notes/secret.html", "---\ntitle: Secret\n---\n<p>x</p>\n");
+    world.write(".kbsyncignore", "secret.html\nnotes/\n");
+    world.sync().await;
+    assert_eq!(world.sandbox().articles(), []);
+    world.write(".kbsyncignore", "");
+    let report = world.sync().await;
+    let secret = report
+        .actions
+        .iter()
+        .filter(|line| line.status == Status::Held);
+    let held: Vec<&str> = secret.map(|line| line.path.as_str()).collect();
+    assert!(
+        held.contains(&"start/secret.html") && held.contains(&"notes"),
+        "{held:?}"
+    );
+    assert_eq!(world.sandbox().articles(), []);
+    world.write(".kbsyncignore", "secret.html\nnotes/\n");
+    world.sync().await;
+    assert_eq!(world.sandbox().articles(), []);
+    // If a second look finds the same rules, they are meant: a command needs no second run.
+    world.write(".kbsyncignore", "notes/\n");
+    let report = world
+        .engine()
+        .cycle_until_settled(&both())
+        .await
+        .expect("a cycle");
+    assert_eq!(lines(&report), ["create remote start/secret.html done"]);
+    assert_eq!(world.sandbox().articles().len(), 1);
 }
