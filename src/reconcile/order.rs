@@ -27,10 +27,12 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
             let left = address_left(action).filter(|_| action.held.is_none());
             left.is_some_and(|address| addresses.contains(&address))
         };
-        // There are no cycles: `wait` has held the actions that wait for each other.
+        // There are no circles: `wait` has held the actions that wait for each other. The limit keeps a mistake there
+        // from becoming an endless loop.
         let chain = std::iter::successors(Some(action), |action| {
             freeing.get(&holder_to_wait_for(action, &holders)?).copied()
         });
+        let chain = chain.take(plan.actions.len());
         // A folder may take the name that another folder has just left: renames of folders stay in the order of
         // planning.
         let path = Some(&action.path).filter(|_| !renames_folder(action));
