@@ -121,7 +121,7 @@ impl<D: Disk> Journal<'_, D> {
             for change in changes {
                 drop_staged(self.disk, change);
             }
-            return Ok(changes.iter().map(|_| Err(copy_of(&error))).collect());
+            return Ok(changes.iter().map(|_| Err(error.without_cause())).collect());
         }
         self.store.write(|tx| {
             for change in changes {
@@ -242,7 +242,11 @@ impl<D: Disk> Journal<'_, D> {
         let mut broken = BTreeMap::new();
         if many {
             if let Err(error) = self.disk.flush() {
-                broken.extend(touched.into_iter().map(|folder| (folder, copy_of(&error))));
+                broken.extend(
+                    touched
+                        .into_iter()
+                        .map(|folder| (folder, error.without_cause())),
+                );
             }
         } else {
             for folder in touched {
@@ -254,7 +258,7 @@ impl<D: Disk> Journal<'_, D> {
         for (change, one) in changes.iter().zip(done) {
             let error = folders(change).iter().find_map(|name| broken.get(name));
             if let Some(error) = error.filter(|_| one.is_ok()) {
-                let error = copy_of(error);
+                let error = error.without_cause();
                 *one = Err(Failed { error, open: true });
             }
         }
@@ -401,11 +405,6 @@ fn in_order(changes: &[FileChange]) -> Vec<usize> {
         order.extend(free);
         waiting = later;
     }
-}
-
-/// Copies an error for another file.
-fn copy_of(error: &DiskError) -> DiskError {
-    DiskError::new(error.kind, error.doing, error.path.clone())
 }
 
 #[cfg(test)]

@@ -17,12 +17,12 @@
 //! files are left alone until it is settled.
 
 use super::displaced::{came_from, came_out, displace, displace_again};
-use super::{Journal, at, copy_of};
+use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::seen_there;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::mirror::document::Document;
-use crate::model::{Digest, KnownFile, Place};
+use crate::model::{ArticleId, Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Store;
@@ -145,7 +145,7 @@ impl<D: Disk> Journal<'_, D> {
             Err(error) => {
                 tracing::warn!(%error, "cannot clear up what an earlier run left behind");
                 let slots = journal.iter().map(|change| change.slot);
-                Ok(slots.map(|slot| (slot, copy_of(&error))).collect())
+                Ok(slots.map(|slot| (slot, error.without_cause())).collect())
             }
         }
     }
@@ -241,8 +241,14 @@ fn is_of_another(change: &Journalled, bytes: &[u8]) -> bool {
     let Some(id) = document.as_ref().and_then(Document::id) else {
         return false;
     };
-    let mut rows = change.rows.iter();
-    rows.any(|row| matches!(row, RowChange::Article(row) if row.id != id))
+    let articles = change.rows.iter().filter_map(|row| {
+        let RowChange::Article(row) = row else {
+            return None;
+        };
+        Some(row.id)
+    });
+    let articles: BTreeSet<ArticleId> = articles.collect();
+    !articles.is_empty() && !articles.contains(&id)
 }
 
 impl Recovered {

@@ -315,6 +315,12 @@ pub struct DiskError {
 }
 
 impl DiskError {
+    /// Returns the same error for another file, without its cause.
+    #[must_use]
+    pub fn without_cause(&self) -> Self {
+        Self::new(self.kind, self.doing, self.path.clone())
+    }
+
     /// Makes an error without a cause.
     pub fn new(kind: DiskErrorKind, doing: &'static str, path: impl Into<String>) -> Self {
         Self {

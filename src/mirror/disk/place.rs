@@ -18,6 +18,7 @@ use crate::model::{Digest, Place, Stamp};
 use rustix::{
     fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Uid},
     io::Errno,
+    process::geteuid,
 };
 use std::os::fd::OwnedFd;
 
@@ -331,18 +332,16 @@ fn is_ours(aside: &Aside, staged: Stamp) -> bool {
 }
 
 /// Gives a staged file the mode and the access list of the file that it will replace or that it is a copy of, and its
-/// owner and group, if this process may.
+/// owner and group, if this process is root's. Another process may not ask: a sandbox of the system may kill it for that.
 fn keep_mode(like: &Target<'_>, aside: &Aside) -> Result<(), Errno> {
     let found = fs::statat(like.folder, like.name, AtFlags::SYMLINK_NOFOLLOW)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::openat(&aside.dir, &aside.name, flags, Mode::empty())?;
     let staged = fs::fstat(&file)?;
-    let group = Some(Gid::from_raw(found.st_gid));
-    if found.st_gid != staged.st_gid {
-        let _if_allowed = fs::fchown(&file, None, group);
-    }
-    if found.st_uid != staged.st_uid {
-        let _if_allowed = fs::fchown(&file, Some(Uid::from_raw(found.st_uid)), group);
+    let owner = (found.st_uid, found.st_gid);
+    if owner != (staged.st_uid, staged.st_gid) && geteuid().is_root() {
+        let (user, group) = (Uid::from_raw(owner.0), Gid::from_raw(owner.1));
+        let _if_allowed = fs::fchown(&file, Some(user), Some(group));
     }
     let original = fs::openat(like.folder, like.name, flags, Mode::empty())?;
     // With an access list, the bits of the group are only its mask: alone, they would let in the whole group.
@@ -367,7 +366,12 @@ fn keeps_access(from: &OwnedFd, to: &OwnedFd) -> bool {
             let list = list.get(..length).unwrap_or_default();
             fs::fsetxattr(to, ACCESS_LIST, list, fs::XattrFlags::empty()).is_ok()
         }
-        Err(errno) => matches!(errno, Errno::NODATA | Errno::NOTSUP | Errno::NOSYS),
+        // The staged file may have inherited a list from its folder.
+        Err(Errno::NODATA) => {
+            let removed = fs::fremovexattr(to, ACCESS_LIST);
+            removed.is_ok() || removed == Err(Errno::NODATA)
+        }
+        Err(errno) => matches!(errno, Errno::NOTSUP | Errno::NOSYS),
     }
 }
 

@@ -312,7 +312,12 @@ impl Disk for RealDisk {
                 Err(error)
                     if error.kind == DiskErrorKind::Denied
                         || error.kind == DiskErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                // What waits in another folder does not wait for this one.
+                Err(error) => {
+                    let within = known.iter().filter(|(_, place)| place.folder == entry.name);
+                    let failed = within.map(|(slot, _)| (*slot, error.without_cause()));
+                    swept.failed.extend(failed);
+                }
             }
         }
         Ok(swept)
@@ -360,20 +365,11 @@ impl Disk for RealDisk {
             fs::fsync(&folder)
         });
         match synced {
-            // There is no file, or the file system cannot sync.
-            Err(
-                Errno::NOENT
-                | Errno::NOTDIR
-                | Errno::LOOP
-                | Errno::NXIO
-                | Errno::INVAL
-                | Errno::NOSYS
-                | Errno::NOTSUP
-                | Errno::ROFS,
-            ) => Ok(()),
-            synced => {
-                synced.map_err(|errno| DiskError::from_errno(errno, "flush", shown(at, name)))
+            Err(errno @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => {
+                Err(DiskError::from_errno(errno, "flush", shown(at, name)))
             }
+            // There is no file, or this file system cannot sync a file that is open for reading.
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
