@@ -121,7 +121,11 @@ impl Store {
             is_still(path, was)?;
         }
         match &self.lock {
-            Some((path, was)) => is_still(path, *was),
+            // A network share may fail for a moment; the lock is still held then.
+            Some((path, was)) => match disk::identity(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(()),
+                Ok(_) | Err(_) => is_still(path, *was),
+            },
             None => Ok(()),
         }
     }
