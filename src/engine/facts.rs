@@ -77,13 +77,15 @@ pub(super) fn facts<S: Service, D: Disk>(
     })
 }
 
-/// Returns the paths of new files and categories that the ignore rules of the last cycle left out.
+/// Returns the paths of files that would be sent, and of new categories, which the ignore rules of the last cycle left
+/// out. A dry run sends nothing, so it needs no second look.
 fn unhidden(
     store: &Store,
     plan: &Plan,
     observed: &Observation,
 ) -> anyhow::Result<BTreeSet<String>> {
     let before: Option<String> = store.value(IGNORE_RULES)?;
+    let before = before.filter(|_| !observed.request.dry_run);
     let before = before.filter(|before| before != observed.mirror.layout.text());
     let Some(Ok(before)) = before.map(|before| Layout::parse(before.as_bytes())) else {
         return Ok(BTreeSet::new());
@@ -91,8 +93,8 @@ fn unhidden(
     let new = plan.actions.iter().filter(|action| match &action.step {
         Step::CreateArticle { place, .. } => before.ignores(place),
         Step::CreateCategory { folder, .. } => before.ignores_folder(folder),
-        Step::Settle(_)
-        | Step::SettleCategory(_)
+        Step::Settle(settle) => settle.sends() && before.ignores(&settle.to),
+        Step::SettleCategory(_)
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }

@@ -43,7 +43,8 @@ pub struct Facts {
     pub still_held: BTreeSet<(HoldRule, Side, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
-    /// New files, and folders that would become categories, which the ignore rules of the last cycle left out.
+    /// Files that would be sent, and folders that would become categories, which the ignore rules of the last cycle left
+    /// out.
     pub unhidden: BTreeSet<String>,
 }
 
@@ -150,7 +151,7 @@ fn refused(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     Some((HoldRule::Refused, reason))
 }
 
-/// Holds a new file that the ignore rules left out until now: the rules may be half saved, and a private file would be
+/// Holds a file that the ignore rules left out until now: the rules may be half saved, and a private file would be
 /// published. A second look decides.
 fn unhidden(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let reason =

@@ -130,4 +130,13 @@ async fn f048_a_half_saved_rules_file_publishes_nothing() {
         .expect("a cycle");
     assert_eq!(lines(&report), ["create remote start/secret.html done"]);
     assert_eq!(world.sandbox().articles().len(), 1);
+    // The same holds for the private edit of a known file.
+    world.write(".kbsyncignore", "notes/\nsecret.html\n");
+    world.sync().await;
+    world.edit("start/secret.html", "<p>x</p>", "<p>private</p>");
+    world.write(".kbsyncignore", "");
+    world.sync().await;
+    world.write(".kbsyncignore", "notes/\nsecret.html\n");
+    world.sync().await;
+    assert_eq!(world.sandbox().articles()[0].text, "<p>x</p>");
 }
