@@ -104,7 +104,8 @@ impl Answers {
 /// Returns whether probes are allowed, by the settings and the service.
 pub(super) fn may_probe<S, D>(engine: &Engine<S, D>) -> anyhow::Result<bool> {
     let refused: Option<Timestamp> = engine.store.value(PROBE_REFUSED)?;
-    let is_recent = refused.is_some_and(|at| engine.store.now().millis_since(at) < ASK_AGAIN);
+    let now = engine.store.now();
+    let is_recent = refused.is_some_and(|at| at <= now && now.millis_since(at) < ASK_AGAIN);
     Ok(engine.settings.probe && !engine.gathered.answers.probe_refused && !is_recent)
 }
 
