@@ -100,7 +100,8 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
     session_report.report.requests.add(requests);
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
-    if !session_report.is_cut_off() {
+    // After a failure, the approvals may still stand.
+    if !session_report.is_cut_off() && session_report.failures.is_empty() {
         let void = count_void(&report.actions, &session_report.report.actions);
         if void > 0 {
             context.out.note(format!(

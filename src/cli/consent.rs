@@ -51,7 +51,7 @@ pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> 
 
 /// Warns that a limit in the settings is ignored.
 pub(super) fn warn_of_limits(config: &Config) {
-    if config.is_limited {
+    if config.ignored_limit.is_some() {
         tracing::warn!(
             "`max_deletes` in kbsync.yaml is above the default and is ignored until you run `kbsync trust`"
         );

@@ -65,12 +65,12 @@ impl Config {
             let folder = consent::without_links(file.parent().unwrap_or(&mirror));
             Asked::new(folder, &service, given.token.as_ref(), named)
         });
-        let is_limited = limit(&mut given.options, asked.as_ref(), &user_state_dir)?;
+        let ignored_limit = limit(&mut given.options, asked.as_ref(), &user_state_dir)?;
         Ok(Self {
             mirror,
             file,
             asked,
-            is_limited,
+            ignored_limit,
             service,
             workspaces: given.workspaces,
             categories: given.categories,
@@ -83,26 +83,26 @@ impl Config {
     }
 }
 
-/// Lowers limits above the defaults to the defaults, unless the user has agreed to the folder. Returns whether any
-/// limit was lowered.
+/// Lowers limits above the defaults to the defaults, unless the user has agreed to the folder. Returns the
+/// limits as written if any was lowered.
 fn limit(
     options: &mut Options,
     asked: Option<&Asked>,
     user_state_dir: &Path,
-) -> Result<bool, ConfigError> {
+) -> Result<Option<MaxDeletes>, ConfigError> {
     let (given, standard) = (options.max_deletes, Options::standard().max_deletes);
     let most = MaxDeletes {
         count: given.count.min(standard.count),
         percent: given.percent.min(standard.percent),
     };
     let Some(asked) = asked.filter(|_| most != given) else {
-        return Ok(false);
+        return Ok(None);
     };
     if asked.is_agreed(user_state_dir)? {
-        return Ok(false);
+        return Ok(None);
     }
     options.max_deletes = most;
-    Ok(true)
+    Ok(Some(given))
 }
 
 /// The mirror and the folders of its workspaces, for commands that do not use the service.

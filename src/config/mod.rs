@@ -64,9 +64,9 @@ pub struct Config {
     pub token: Option<TokenSource>,
     /// The request of the settings file; `None`: there is no file.
     pub asked: Option<Asked>,
-    /// Whether limits of the file are above the defaults and are ignored, because the user has not agreed to the
+    /// The `max_deletes` of the file, if it is above the default and is ignored, because the user has not agreed to the
     /// folder.
-    pub is_limited: bool,
+    pub ignored_limit: Option<MaxDeletes>,
     /// `KBSYNC_STATE_DIR`: the state's folder if it is not in the mirror.
     pub state_dir: Option<PathBuf>,
     /// The user's own state directory: the budget file, and the origins of tokens.

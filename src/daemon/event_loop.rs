@@ -183,7 +183,7 @@ impl<C: CycleRunner> EventLoop<C> {
         let delayed = self.state.work_queue.newly_delayed(now);
         let paths = delayed.iter().map(|(path, _)| path.clone());
         // Kbsync's own writes cause events as well.
-        let edited = self.edited(paths.collect());
+        let edited = self.edited(&paths.collect());
         for (path, wait) in delayed {
             if edited.contains(&path) {
                 let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
@@ -194,7 +194,7 @@ impl<C: CycleRunner> EventLoop<C> {
             return;
         };
         changed.retain(|path| !self.state.announced.contains(path));
-        for path in self.edited(changed) {
+        for path in self.edited(&changed) {
             tracing::info!(
                 path,
                 "saved; will be sent when syncing works again ({outage})"
@@ -204,12 +204,15 @@ impl<C: CycleRunner> EventLoop<C> {
     }
 
     /// Returns the paths that differ from the state, as after a person's edit.
-    fn edited(&mut self, changed: BTreeSet<String>) -> BTreeSet<String> {
+    fn edited(&mut self, changed: &BTreeSet<String>) -> BTreeSet<String> {
         let saved = DuePaths {
-            changed,
+            changed: changed.clone(),
             ..DuePaths::default()
         };
-        self.cycles.drop_unchanged(saved).changed
+        let mut edited = self.cycles.drop_unchanged(saved).changed;
+        // For a copy, its file in conflict was added.
+        edited.retain(|path| changed.contains(path));
+        edited
     }
 
     /// Returns whether the daemon has lost its mirror, and logs why.

@@ -23,7 +23,12 @@ impl SettingsMark {
     /// Returns the mark of checked settings.
     pub fn of(config: &Config) -> Self {
         let roots = config.roots();
-        let each = roots.iter().map(|root| open::settings(config, root));
+        let each = roots.iter().map(|root| {
+            let mut settings = open::settings(config, root);
+            // The consent of the client may differ from the daemon's although both have the same settings.
+            settings.max_deletes = config.ignored_limit.unwrap_or(settings.max_deletes);
+            settings
+        });
         let each: Vec<_> = each.collect();
         let others = format!("{each:?} {:?}", config.options.git_branch);
         Self {
@@ -53,7 +58,8 @@ impl SettingsMark {
             let message = "the daemon has other settings than this command, such as `max_deletes`, `on_conflict`, \
                            `categories` or `git`";
             let help = format!(
-                "nothing was done; let the daemon read the settings again (`kill -HUP {}`), and run the command again",
+                "nothing was done; let the daemon read the settings again (`kill -HUP {}`) or restart it, and run the \
+                 command again",
                 std::process::id()
             );
             (message.to_owned(), help)

@@ -162,6 +162,19 @@ pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Pla
     let held = open_actions::held(store)?;
     let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();
     let rows = store.index()?;
+    // The names of each folder. A file that is not among them is looked at by itself.
+    let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut is_listed = |place: &Place| {
+        let names = listed.entry(place.folder.clone()).or_insert_with(|| {
+            let listing = disk.list(At::Folder(&place.folder)).unwrap_or_default();
+            listing
+                .entries
+                .into_iter()
+                .map(|entry| entry.name)
+                .collect()
+        });
+        names.contains(&place.file)
+    };
     let gone = |place: &Place| match disk.look(At::Folder(&place.folder), &place.file) {
         Ok(found) => found.is_none(),
         // The folder is gone.
@@ -169,7 +182,7 @@ pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Pla
     };
     Ok(rows
         .into_iter()
-        .filter(|row| !held.contains(&row.id) && gone(&row.place))
+        .filter(|row| !held.contains(&row.id) && !is_listed(&row.place) && gone(&row.place))
         .map(|row| row.place)
         .collect())
 }

@@ -267,6 +267,12 @@ impl Debounce {
         unsent.map(|(path, waiting)| (path.as_str(), waiting.first))
     }
 
+    /// Returns whether a path was removed, and waits for the end of its grace time.
+    pub(super) fn has_removed(&self, path: &str) -> bool {
+        let waiting = self.waiting.get(path);
+        waiting.is_some_and(|waiting| waiting.touch == Touch::Removed)
+    }
+
     /// Returns whether no path waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

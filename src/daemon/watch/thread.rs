@@ -145,7 +145,7 @@ impl Thread {
             return Err(no_events());
         }
         let mut cookie = self.create_cookie(&mut watcher)?;
-        let why = "a network file system reports no changes of other machines";
+        let why = "this file system may not report changes of other machines";
         let mut scans = (self.options.is_remote).then(|| Scans::begin(&self.options, why));
         let report = scans.as_ref().map(Scans::report);
         self.send(report.unwrap_or(Event::Watching(Mode::Events)))?;

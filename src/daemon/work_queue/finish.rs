@@ -54,8 +54,15 @@ impl WorkQueue {
             }
         }
         if is_complete {
-            self.deferred.backoff.record(None, now.steady, now.steady);
-            self.deferred.startup &= !job.scope.is_poll();
+            let is_poll = job.scope.is_poll();
+            let is_command = matches!(job.scope, Scope::Command(_));
+            self.deferred.startup &= !is_poll;
+            self.deferred.had_full_cycle |= is_poll;
+            // Other work than the deferred work says nothing of its failure.
+            let did_deferred = self.deferred.had_full_cycle && self.deferred.is_empty();
+            if is_poll || did_deferred && !is_command {
+                self.deferred.backoff.record(None, now.steady, now.steady);
+            }
         } else if outcome.outage.is_none() {
             match job.scope {
                 // The files that git changed have no events left, so the full cycle is queued again.
@@ -63,7 +70,7 @@ impl WorkQueue {
                     self.full_cycle.get_or_insert(job.trigger);
                 }
                 // The next poll looks at everything. After the start it may be hours away.
-                Scope::Everything if job.trigger != Trigger::Startup => {}
+                Scope::Everything if self.deferred.had_full_cycle => {}
                 scope @ (Scope::Everything | Scope::Mirror | Scope::Paths(_)) => {
                     self.deferred.add(scope, now.steady);
                 }

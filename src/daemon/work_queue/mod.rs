@@ -170,8 +170,8 @@ impl WorkQueue {
     pub fn note_missing(&mut self, missing: BTreeSet<String>, now: Instant) -> BTreeSet<String> {
         let before = std::mem::replace(&mut self.missing, missing);
         let waited = |path: &str| {
-            let settled = self.running.contains(path);
-            settled || self.due.has_removed(path) || self.deferred.due.has_removed(path)
+            let due = [&self.covered, &self.due, &self.deferred.due];
+            due.iter().any(|due| due.has_removed(path)) || self.debounce.has_removed(path)
         };
         let is_new = |path: &&String| {
             let mut with_folders = folders_above(path).chain([path.as_str()]);
@@ -303,6 +303,8 @@ struct Deferred {
     doubt: bool,
     /// Whether the full cycle at the start failed.
     startup: bool,
+    /// Whether any full cycle was complete since the start.
+    had_full_cycle: bool,
     backoff: OutageBackoff,
 }
 

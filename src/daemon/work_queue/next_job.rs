@@ -88,7 +88,8 @@ impl WorkQueue {
             self.doubt(Cause::Unfinished, now);
         }
         if std::mem::take(&mut self.deferred.startup) {
-            self.full_cycle.get_or_insert(Trigger::Startup);
+            // Pushes go first, as before each poll.
+            self.full_cycle.get_or_insert(Trigger::Poll);
         }
     }
 

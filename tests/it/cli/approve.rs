@@ -154,6 +154,28 @@ fn an_approval_that_became_void_is_reported() {
 }
 
 #[test]
+fn an_approval_stands_if_the_cycle_failed() {
+    let (service, kb, _) = held();
+    let state = rusqlite::Connection::open(kb.mirror().join(".kbsync/state.db"));
+    let state = std::sync::Mutex::new(state.expect("the state"));
+    // The failure comes between the list and the cycle.
+    let fail = Hook::new(move |_sandbox| {
+        let line = "ALTER TABLE journal RENAME TO elsewhere";
+        state
+            .lock()
+            .expect("one user")
+            .execute(line, [])
+            .expect("renamed");
+    });
+    let listing = Matcher::new("GET", "/api/base/*/articles");
+    let fault = Fault::once(listing, FaultKind::HookAfter(fail));
+    service.sandbox.inject(fault);
+    let ran = kb.run(&["approve", "--yes"]);
+    assert!(ran.stderr.contains("journal"), "{ran:#?}");
+    assert!(!ran.stderr.contains("void"), "{ran:#?}");
+}
+
+#[test]
 fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
     let (service, kb, _) = held();
     kb.run(&["sync", "start/n2.html"]).exits(3);

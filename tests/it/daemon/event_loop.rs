@@ -51,6 +51,8 @@ struct Script {
     full: Vec<Job>,
     /// The end of the outage, and its kind.
     down_until: Option<(Instant, Outage)>,
+    /// Whether each full cycle fails in one of the workspaces.
+    full_cycles_fail: bool,
     /// The duration of a cycle.
     takes: Duration,
     /// The times of our requests.
@@ -228,13 +230,15 @@ impl CycleRunner for Fake {
         report.requests.get = 1;
         report.coverage.has_doubt = self.script.lock().expect("script").doubt;
         let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
+        let fails =
+            job.scope == Scope::Everything && self.script.lock().expect("script").full_cycles_fail;
         CycleOutcome {
             report,
             // The same as with the engines: neither a poll without budget nor an unusable answer is an outage.
             outage: outage
                 .filter(|outage| !(polls && outage.is_of_budget()))
                 .filter(|outage| *outage != Outage::UnusableAnswer),
-            failures: Vec::new(),
+            failures: fails.then(Refusal::default).into_iter().collect(),
             open_items: OpenItems {
                 held_deletions: self.script.lock().expect("script").held_deletions,
                 ..OpenItems::default()
@@ -635,10 +639,40 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
                 assert!(!bench.status.snapshot().ready);
                 // The back-off: 15 s, then 30 s.
                 seconds(60).await;
-                assert_eq!(bench.jobs(), [startup.clone(), startup.clone(), startup]);
+                let retry = (Trigger::Poll, strings(&["whole"]));
+                assert_eq!(bench.jobs(), [startup, retry.clone(), retry]);
                 assert!(bench.status.snapshot().ready);
                 seconds(3600).await;
                 assert_eq!(bench.jobs().len(), 3, "and that is all");
+            }
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_saves_do_not_hasten_the_retries_of_a_failed_start() {
+    let stage = Stage {
+        settings: Options {
+            poll: Poll::Every(Duration::from_hours(12)),
+            ..settings()
+        },
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| {
+            // As with one unusable workspace of two: each full cycle fails, each save is sent.
+            bench.script.lock().expect("script").full_cycles_fail = true;
+            async move {
+                for number in 0..60 {
+                    bench.touch(&format!("a/{number}.html")).await;
+                    seconds(10).await;
+                }
+                let whole = strings(&["whole"]);
+                let jobs = bench.jobs();
+                let tries = jobs.iter().filter(|job| job.1 == whole).count();
+                // The back-off grows: 15 s, 30 s, a minute and so on.
+                assert!((5..=7).contains(&tries), "{jobs:?}");
+                assert_eq!(jobs.len() - tries, 60, "{jobs:?}");
             }
         })
         .await;
@@ -1468,6 +1502,19 @@ async fn f073_a_removal_without_an_event_has_its_grace_time_when_a_poll_finds_it
             bench.event(Event::SyncNow).await;
             seconds(1).await;
             assert!(bench.full()[0].in_motion.is_empty());
+            // A removal that had an event, its own or that of its folder, keeps its grace time.
+            for gone in ["a/other.html", "b"] {
+                bench.script.lock().expect("script").missing =
+                    strings(&["a/gone.html", "a/other.html", "b/c.html"]);
+                bench.remove(gone).await;
+            }
+            seconds(50).await;
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            bench.clear();
+            seconds(15).await;
+            let removed = strings(&["-a/other.html", "-b"]);
+            assert_eq!(bench.jobs(), [(Trigger::Watch, removed)]);
         })
         .await;
 }

@@ -471,7 +471,7 @@ async fn f078_on_a_network_file_system_the_files_are_watched_and_scanned() {
         },
     )
     .await;
-    let why = "a network file system reports no changes of other machines";
+    let why = "this file system may not report changes of other machines";
     assert_eq!(
         scene.modes[0].to_string(),
         format!("a scan every 1h: {why}")
