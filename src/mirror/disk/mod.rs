@@ -21,6 +21,7 @@ mod place;
 mod real;
 mod rename;
 mod slots;
+mod sweep;
 
 pub use real::RealDisk;
 

@@ -5,13 +5,13 @@
 //! the system calls, `slots` the slots, and `place` puts files in place.
 
 use super::{
-    Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
-    Slot, Swept,
+    Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
+    Swept,
     open::{
         Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single, stamp_of,
         sync_all,
     },
-    slots::{FOUND, LOST, OpenFolder, is_gone, name_of, names, write_new},
+    slots::{OpenFolder, is_gone, write_new},
 };
 use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
@@ -287,40 +287,7 @@ impl Disk for RealDisk {
     }
 
     fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError> {
-        let mut swept = Swept::default();
-        if lost {
-            swept.count += self.keep_stage()?;
-        }
-        for area in [Area::Stage, Area::Displaced] {
-            if let Some(dir) = self.known_private(area) {
-                for name in names(&dir, name_of(area))? {
-                    // A file that was kept for a person is no leftover.
-                    if !name.starts_with(LOST) && !name.starts_with(FOUND) {
-                        self.sweep_name(&dir, (&name, &name), (known, lost), &mut swept);
-                    }
-                }
-            }
-        }
-        self.sweep_folder(At::Root, (known, lost), &mut swept)?;
-        for entry in self.list(At::Root)?.entries {
-            if entry.kind != Kind::Folder || entry.name.starts_with('.') {
-                continue;
-            }
-            match self.sweep_folder(At::Folder(&entry.name), (known, lost), &mut swept) {
-                Ok(()) => {}
-                // An unreadable folder is swept another time; the scan reports it.
-                Err(error)
-                    if error.kind == DiskErrorKind::Denied
-                        || error.kind == DiskErrorKind::NotFound => {}
-                // What waits in another folder does not wait for this one.
-                Err(error) => {
-                    let within = known.iter().filter(|(_, place)| place.folder == entry.name);
-                    let failed = within.map(|(slot, _)| (*slot, error.without_cause()));
-                    swept.failed.extend(failed);
-                }
-            }
-        }
-        Ok(swept)
+        self.sweep_all(known, lost)
     }
 
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {

@@ -4,19 +4,17 @@
 //! mount of its own, its slots are hidden files within that folder. The purpose of a slot is not known here.
 
 use super::{
-    Area, At, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot, Swept, TEMPORARY,
-    open::{folder_name, identity, look_in, open_dir, shown},
+    Area, At, DiskError, DiskErrorKind, Durability, Slot, TEMPORARY,
+    open::{folder_name, identity, open_dir, shown},
     real::RealDisk,
 };
 use crate::drill::failpoint;
 use crate::mirror::lock::{PRIVATE_FOLDER, private_folder};
-use crate::model::Place;
 use rustix::{
-    fs::{self, AtFlags, Dir, Mode, OFlags, RenameFlags},
+    fs::{self, AtFlags, Mode, OFlags, RenameFlags},
     io::Errno,
 };
 use std::{
-    collections::BTreeMap,
     fs::File,
     io::Write as _,
     os::fd::OwnedFd,
@@ -25,16 +23,10 @@ use std::{
 
 /// The suffix of a replaced file's name while its slot still holds the new file: only if the file system cannot
 /// exchange names.
-const OLD: &str = ".old";
+pub(super) const OLD: &str = ".old";
 
 /// The infix of a displaced file's name, for slots within a category's folder.
-const DISPLACED: &str = "displaced-";
-
-/// The prefix of files whose journal entries were lost.
-pub(super) const LOST: &str = "lost-";
-
-/// The start of the names of files that no row and no name explains.
-pub(super) const FOUND: &str = "found-after-a-crash.";
+pub(super) const DISPLACED: &str = "displaced-";
 
 /// A name that no file has.
 const NOWHERE: &str = ".kbsync-nowhere";
@@ -188,150 +180,6 @@ impl RealDisk {
         open_dir(&private, name).map(Some).map_err(fail)
     }
 
-    /// Moves all files of the stage to the displaced files, where no sweep deletes them.
-    pub(super) fn keep_stage(&self) -> Result<usize, DiskError> {
-        let Some(stage) = self.known_private(Area::Stage) else {
-            return Ok(0);
-        };
-        let names = names(&stage, name_of(Area::Stage))?;
-        let kept = names.iter().map(|name| self.keep_lost(&stage, name));
-        kept.sum()
-    }
-
-    /// Moves a file of the stage to the displaced files, where no sweep deletes it. Returns the number of moved files.
-    fn keep_lost(&self, stage: &OwnedFd, name: &str) -> Result<usize, DiskError> {
-        let Some(displaced) = self.private(Area::Displaced)? else {
-            return Ok(0);
-        };
-        let kept = self
-            .beside(stage, name, &displaced, &format!("{LOST}{name}"))
-            .map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
-        tracing::warn!(
-            "a file without a journal entry was moved to {PRIVATE_FOLDER}/displaced/{kept}"
-        );
-        Ok(1)
-    }
-
-    pub(super) fn sweep_folder(
-        &self,
-        within: At<'_>,
-        (known, lost): (&BTreeMap<Slot, Place>, bool),
-        swept: &mut Swept,
-    ) -> Result<(), DiskError> {
-        let folder = self.folder(within, "clear up")?;
-        for name in names(&folder, &shown(within, ""))? {
-            if let Some(slot) = name.strip_prefix(TEMPORARY) {
-                let slot = slot.strip_prefix(DISPLACED).unwrap_or(slot);
-                self.sweep_name(&folder, (&name, slot), (known, lost), swept);
-            }
-        }
-        Ok(())
-    }
-
-    /// Sweeps one name of the stage, and records a failure. `slot` is the part of the name that identifies its slot.
-    pub(super) fn sweep_name(
-        &self,
-        dir: &OwnedFd,
-        (name, slot): (&str, &str),
-        known: (&BTreeMap<Slot, Place>, bool),
-        swept: &mut Swept,
-    ) {
-        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
-        match self.sweep_one(dir, (name, slot), number, known) {
-            Ok(count) => swept.count += count,
-            Err(error) => {
-                tracing::warn!(%error, "cannot clear up what an earlier run left behind");
-                swept.failed.extend(number.map(|number| (number, error)));
-            }
-        }
-    }
-
-    fn sweep_one(
-        &self,
-        dir: &OwnedFd,
-        (name, slot): (&str, &str),
-        number: Option<Slot>,
-        (known, lost): (&BTreeMap<Slot, Place>, bool),
-    ) -> Result<usize, DiskError> {
-        let fail = |errno| DiskError::from_errno(errno, "clear up", name);
-        let place = number.and_then(|number| known.get(&number));
-        match (number.is_some(), place) {
-            (true, Some(place)) if slot.ends_with(OLD) => {
-                return match self.settle_old(dir, name, place) {
-                    // Its folder was removed meanwhile.
-                    Err(error) if error.kind == DiskErrorKind::NotFound => {
-                        self.keep_lost(dir, name)
-                    }
-                    settled => settled.map(|()| 1),
-                };
-            }
-            (true, Some(_)) => return Ok(0),
-            // Only a file of the mirror has such a name.
-            (true, None) if slot.ends_with(OLD) && name == slot => {
-                return self.keep_lost(dir, name);
-            }
-            (true, None) if !lost && !slot.ends_with(OLD) => {
-                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
-            }
-            // A settings file that was being written.
-            (false, _) if slot.starts_with("settings-") => {
-                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
-            }
-            // An earlier version of kbsync, which kept no journal, left the file; or its journal entry is lost.
-            (true | false, _) => self.give_name(dir, name, slot)?,
-        }
-        failpoint::pass("disk: leftover removed");
-        Ok(1)
-    }
-
-    /// Settles a replaced file that still waits for its slot. If the slot holds the new file, the replacement did not
-    /// happen. A rename by way of a hard link may have left a second name.
-    fn settle_old(&self, dir: &OwnedFd, old: &str, place: &Place) -> Result<(), DiskError> {
-        let slot = old.strip_suffix(OLD).unwrap_or(old);
-        let settled = || -> Result<(), Errno> {
-            let inode = |dir: &OwnedFd, name: &str| -> Result<Option<u64>, Errno> {
-                Ok(look_in(dir, name)?.map(|found| found.stamp.inode))
-            };
-            let Some(staged) = inode(dir, slot)? else {
-                return fs::renameat(dir, old, dir, slot);
-            };
-            let folder = open_dir(&self.root, &place.folder)?;
-            let there = inode(&folder, &place.file)?;
-            if there == Some(staged) {
-                return fs::renameat(dir, old, dir, slot);
-            }
-            if there.is_some() && there == inode(dir, old)? {
-                return fs::unlinkat(dir, old, AtFlags::empty());
-            }
-            match self.rename_free(dir, old, &folder, &place.file) {
-                Err(Errno::EXIST) => self.beside(dir, old, &folder, &place.file).map(drop),
-                other => other,
-            }
-        };
-        settled().map_err(|errno| DiskError::from_errno(errno, "clear up", old))
-    }
-
-    /// Gives a file that was being removed its name back, or a visible name; likewise a folder whose name was being
-    /// changed to another case.
-    fn give_name(&self, dir: &OwnedFd, name: &str, slot: &str) -> Result<(), DiskError> {
-        let was = slot.split_once("-was-").map(|(_, was)| was);
-        let given = || -> Result<(), Errno> {
-            let is_empty = |found: Entry| found.kind == Kind::File && found.stamp.size == 0;
-            if look_in(dir, name)?.is_some_and(is_empty) {
-                return fs::unlinkat(dir, name, AtFlags::empty());
-            }
-            let freed = was.map(|was| self.rename_free(dir, name, dir, was));
-            match freed {
-                Some(Err(Errno::EXIST)) | None => {
-                    let was = was.map_or_else(|| format!("{FOUND}html"), str::to_owned);
-                    self.beside(dir, name, dir, &was).map(drop)
-                }
-                Some(freed) => freed,
-            }
-        };
-        given().map_err(|errno| DiskError::from_errno(errno, "clear up", name))
-    }
-
     /// Renames a file to a free name beside another file.
     pub(super) fn beside(
         &self,
@@ -413,18 +261,4 @@ pub(super) fn write_new(
     }
     failpoint::pass("disk: staged file durable");
     Ok(())
-}
-
-/// Returns the names in an open folder that are UTF-8.
-pub(super) fn names(folder: &OwnedFd, shown: &str) -> Result<Vec<String>, DiskError> {
-    let fail = |errno| DiskError::from_errno(errno, "clear up", shown);
-    let mut names = Vec::new();
-    for found in Dir::read_from(folder).map_err(fail)? {
-        let found = found.map_err(fail)?;
-        let name = found.file_name();
-        if name != c"." && name != c".." {
-            names.extend(name.to_str().ok().map(str::to_owned));
-        }
-    }
-    Ok(names)
 }

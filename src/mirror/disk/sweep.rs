@@ -1,0 +1,236 @@
+//! The sweep: clears up what killed runs left in the slots.
+//!
+//! No text goes: a file that nobody knows is deleted only if its slot was never in the journal that is there. What cannot
+//! be cleared up is recorded, and the rest is swept all the same.
+
+use super::{
+    Area, At, Disk as _, DiskError, DiskErrorKind, Entry, Kind, Slot, Swept, TEMPORARY,
+    open::{look_in, open_dir, shown},
+    real::RealDisk,
+    slots::{DISPLACED, OLD, name_of},
+};
+use crate::drill::failpoint;
+use crate::mirror::lock::PRIVATE_FOLDER;
+use crate::model::Place;
+use rustix::{
+    fs::{self, AtFlags, Dir},
+    io::Errno,
+};
+use std::{collections::BTreeMap, os::fd::OwnedFd};
+
+/// The prefix of files whose journal entries were lost.
+const LOST: &str = "lost-";
+
+/// The start of the names of files that no row and no name explains.
+const FOUND: &str = "found-after-a-crash.";
+
+/// A sweep under way.
+struct Sweep<'k> {
+    /// The slots in the journal, and the places of their files.
+    known: &'k BTreeMap<Slot, Place>,
+    /// Whether the journal may have gone with the state.
+    lost: bool,
+    swept: Swept,
+}
+
+impl RealDisk {
+    /// See [`super::Disk::sweep`].
+    pub(super) fn sweep_all(
+        &self,
+        known: &BTreeMap<Slot, Place>,
+        lost: bool,
+    ) -> Result<Swept, DiskError> {
+        let swept = Swept::default();
+        let mut sweep = Sweep { known, lost, swept };
+        if lost {
+            sweep.swept.count += self.keep_stage()?;
+        }
+        for area in [Area::Stage, Area::Displaced] {
+            if let Some(dir) = self.known_private(area) {
+                for name in names(&dir, name_of(area))? {
+                    // A file that was kept for a person is no leftover.
+                    if !name.starts_with(LOST) && !name.starts_with(FOUND) {
+                        self.sweep_name(&dir, &name, &mut sweep);
+                    }
+                }
+            }
+        }
+        self.sweep_folder(At::Root, &mut sweep)?;
+        for entry in self.list(At::Root)?.entries {
+            if entry.kind != Kind::Folder || entry.name.starts_with('.') {
+                continue;
+            }
+            match self.sweep_folder(At::Folder(&entry.name), &mut sweep) {
+                Ok(()) => {}
+                // An unreadable folder is swept another time; the scan reports it.
+                Err(error)
+                    if error.kind == DiskErrorKind::Denied
+                        || error.kind == DiskErrorKind::NotFound => {}
+                // What waits in another folder does not wait for this one.
+                Err(error) => {
+                    let within = known.iter().filter(|(_, place)| place.folder == entry.name);
+                    let failed = within.map(|(slot, _)| (*slot, error.without_cause()));
+                    sweep.swept.failed.extend(failed);
+                }
+            }
+        }
+        Ok(sweep.swept)
+    }
+
+    /// Moves all files of the stage to the displaced files, where no sweep deletes them.
+    fn keep_stage(&self) -> Result<usize, DiskError> {
+        let Some(stage) = self.known_private(Area::Stage) else {
+            return Ok(0);
+        };
+        let names = names(&stage, name_of(Area::Stage))?;
+        let kept = names.iter().map(|name| self.keep_lost(&stage, name));
+        kept.sum()
+    }
+
+    /// Moves a file of the stage to the displaced files, where no sweep deletes it. Returns the number of moved files.
+    fn keep_lost(&self, stage: &OwnedFd, name: &str) -> Result<usize, DiskError> {
+        let Some(displaced) = self.private(Area::Displaced)? else {
+            return Ok(0);
+        };
+        let kept = self
+            .beside(stage, name, &displaced, &format!("{LOST}{name}"))
+            .map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
+        tracing::warn!(
+            "a file without a journal entry was moved to {PRIVATE_FOLDER}/displaced/{kept}"
+        );
+        Ok(1)
+    }
+
+    fn sweep_folder(&self, within: At<'_>, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
+        let folder = self.folder(within, "clear up")?;
+        for name in names(&folder, &shown(within, ""))? {
+            if name.starts_with(TEMPORARY) {
+                self.sweep_name(&folder, &name, sweep);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sweeps one name, and records a failure.
+    fn sweep_name(&self, dir: &OwnedFd, name: &str, sweep: &mut Sweep<'_>) {
+        let slot = slot_in(name);
+        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
+        match self.sweep_one(dir, name, number, sweep) {
+            Ok(count) => sweep.swept.count += count,
+            Err(error) => {
+                tracing::warn!(%error, "cannot clear up what an earlier run left behind");
+                let failed = number.map(|number| (number, error));
+                sweep.swept.failed.extend(failed);
+            }
+        }
+    }
+
+    fn sweep_one(
+        &self,
+        dir: &OwnedFd,
+        name: &str,
+        number: Option<Slot>,
+        sweep: &Sweep<'_>,
+    ) -> Result<usize, DiskError> {
+        let fail = |errno| DiskError::from_errno(errno, "clear up", name);
+        let slot = slot_in(name);
+        let place = number.and_then(|number| sweep.known.get(&number));
+        match (number.is_some(), place) {
+            (true, Some(place)) if slot.ends_with(OLD) => {
+                return match self.settle_old(dir, name, place) {
+                    // Its folder was removed meanwhile.
+                    Err(error) if error.kind == DiskErrorKind::NotFound => {
+                        self.keep_lost(dir, name)
+                    }
+                    settled => settled.map(|()| 1),
+                };
+            }
+            (true, Some(_)) => return Ok(0),
+            // Only a file of the mirror has such a name.
+            (true, None) if slot.ends_with(OLD) && name == slot => {
+                return self.keep_lost(dir, name);
+            }
+            (true, None) if !sweep.lost && !slot.ends_with(OLD) => {
+                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
+            }
+            // A settings file that was being written.
+            (false, _) if slot.starts_with("settings-") => {
+                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
+            }
+            // An earlier version of kbsync, which kept no journal, left the file; or its journal entry is lost.
+            (true | false, _) => self.give_name(dir, name)?,
+        }
+        failpoint::pass("disk: leftover removed");
+        Ok(1)
+    }
+
+    /// Settles a replaced file that still waits for its slot. If the slot holds the new file, the replacement did not
+    /// happen. A rename by way of a hard link may have left a second name.
+    fn settle_old(&self, dir: &OwnedFd, old: &str, place: &Place) -> Result<(), DiskError> {
+        let slot = old.strip_suffix(OLD).unwrap_or(old);
+        let settled = || -> Result<(), Errno> {
+            let inode = |dir: &OwnedFd, name: &str| -> Result<Option<u64>, Errno> {
+                Ok(look_in(dir, name)?.map(|found| found.stamp.inode))
+            };
+            let Some(staged) = inode(dir, slot)? else {
+                return fs::renameat(dir, old, dir, slot);
+            };
+            let folder = open_dir(&self.root, &place.folder)?;
+            let there = inode(&folder, &place.file)?;
+            if there == Some(staged) {
+                return fs::renameat(dir, old, dir, slot);
+            }
+            if there.is_some() && there == inode(dir, old)? {
+                return fs::unlinkat(dir, old, AtFlags::empty());
+            }
+            match self.rename_free(dir, old, &folder, &place.file) {
+                Err(Errno::EXIST) => self.beside(dir, old, &folder, &place.file).map(drop),
+                other => other,
+            }
+        };
+        settled().map_err(|errno| DiskError::from_errno(errno, "clear up", old))
+    }
+
+    /// Gives a file that was being removed its name back, or a visible name; likewise a folder whose name was being
+    /// changed to another case.
+    fn give_name(&self, dir: &OwnedFd, name: &str) -> Result<(), DiskError> {
+        let was = slot_in(name).split_once("-was-").map(|(_, was)| was);
+        let given = || -> Result<(), Errno> {
+            let is_empty = |found: Entry| found.kind == Kind::File && found.stamp.size == 0;
+            if look_in(dir, name)?.is_some_and(is_empty) {
+                return fs::unlinkat(dir, name, AtFlags::empty());
+            }
+            let freed = was.map(|was| self.rename_free(dir, name, dir, was));
+            match freed {
+                Some(Err(Errno::EXIST)) | None => {
+                    let was = was.map_or_else(|| format!("{FOUND}html"), str::to_owned);
+                    self.beside(dir, name, dir, &was).map(drop)
+                }
+                Some(freed) => freed,
+            }
+        };
+        given().map_err(|errno| DiskError::from_errno(errno, "clear up", name))
+    }
+}
+
+/// Returns the part of a name that identifies its slot: within a category's folder, the name has a prefix.
+fn slot_in(name: &str) -> &str {
+    match name.strip_prefix(TEMPORARY) {
+        Some(slot) => slot.strip_prefix(DISPLACED).unwrap_or(slot),
+        None => name,
+    }
+}
+
+/// Returns the names in an open folder that are UTF-8.
+fn names(folder: &OwnedFd, shown: &str) -> Result<Vec<String>, DiskError> {
+    let fail = |errno| DiskError::from_errno(errno, "clear up", shown);
+    let mut names = Vec::new();
+    for found in Dir::read_from(folder).map_err(fail)? {
+        let found = found.map_err(fail)?;
+        let name = found.file_name();
+        if name != c"." && name != c".." {
+            names.extend(name.to_str().ok().map(str::to_owned));
+        }
+    }
+    Ok(names)
+}
