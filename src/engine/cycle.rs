@@ -10,12 +10,12 @@ use crate::engine::observe::{bodies, is_enough, is_first_pull, observe, record_w
 use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
-use crate::engine::report::{Line, Report, Requests};
+use crate::engine::report::{Report, Requests};
 use crate::engine::settings::{CycleRequest, InMotion, Look};
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
-use crate::reconcile::plan::{HoldRule, Outcome, Plan, Problem};
+use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
 use std::sync::Arc;
@@ -143,14 +143,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     finish_cycle(engine, &observed, report, settled, next_look)?;
     // Another look at once: by then the rules are saved as a whole.
-    let unhidden = std::mem::take(&mut observed.mirror.unhidden);
-    if !unhidden.is_empty() {
-        let waits = |line: &&Line| line.rule == Some(HoldRule::Waits);
-        let waiting = report.actions.iter().filter(waits);
-        let waiting: Vec<String> = waiting.map(|line| line.path.clone()).collect();
-        report.overtaken.extend(waiting);
-    }
-    report.overtaken.extend(unhidden);
+    report.overtaken.append(&mut observed.mirror.unhidden);
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
