@@ -17,10 +17,10 @@ use std::{
 pub(super) const FILE: &str = "state.db";
 
 /// The identity of a file: its device and inode. A file that replaces another under the same name has another identity.
-pub(super) type Identity = (u64, u64);
+pub type Identity = (u64, u64);
 
 /// Returns the identity of the file that is at a path now.
-pub(super) fn identity(path: &Path) -> io::Result<Identity> {
+pub fn identity(path: &Path) -> io::Result<Identity> {
     let found = fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))
 }

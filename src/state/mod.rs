@@ -18,7 +18,7 @@ mod migrate;
 mod schema;
 pub mod store;
 
-pub use disk::is_remote;
+pub use disk::{Identity, identity, is_remote};
 pub use error::{ErrorKind, Outcome, StateError};
 pub use store::{Store, Writing};
 

@@ -8,6 +8,7 @@
 use super::{Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, Step, VERSION};
 use crate::{
     daemon::{Event, job::CycleCommand},
+    state::{Identity, identity},
     web::connections::{self, Connections, REQUEST_LIMIT, Slot},
 };
 use rustix::fs::{Mode, OFlags};
@@ -40,22 +41,16 @@ pub struct Listening {
     listener: UnixListener,
     path: PathBuf,
     /// The socket's device and inode.
-    identity: Option<String>,
+    identity: Option<Identity>,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
         // The socket may be that of the next daemon. A stale one is replaced by the next daemon.
-        if self.identity.is_some() && identity(&self.path) == self.identity {
+        if self.identity.is_some() && identity(&self.path).ok() == self.identity {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }
-}
-
-/// Returns the device and inode of what lies at a path. Their types differ between systems.
-fn identity(path: &Path) -> Option<String> {
-    let found = rustix::fs::lstat(path).ok()?;
-    Some(format!("{} {}", found.st_dev, found.st_ino))
 }
 
 /// Listens in a private folder. The caller holds the mirror's lock, so a socket that exists is stale.
@@ -69,7 +64,7 @@ pub fn listen(private: &Path) -> io::Result<Listening> {
     rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
     Ok(Listening {
         listener,
-        identity: identity(&path),
+        identity: identity(&path).ok(),
         path,
     })
 }

@@ -120,13 +120,13 @@ impl Store {
         if let (Some(path), Some(was)) = (&self.path, self.identity) {
             is_still(path, was)?;
         }
-        match &self.lock {
+        let Some((path, was)) = &self.lock else {
+            return Ok(());
+        };
+        match is_still(path, *was) {
             // A network share may fail for a moment; the lock is still held then.
-            Some((path, was)) => match disk::identity(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(()),
-                Ok(_) | Err(_) => is_still(path, *was),
-            },
-            None => Ok(()),
+            Err(error) if error.kind == ErrorKind::Io => Ok(()),
+            is_still => is_still,
         }
     }
 
