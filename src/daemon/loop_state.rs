@@ -8,7 +8,7 @@ use super::{
     control::{ProgressSink, Refusal, Response},
     event_loop::WallClock,
     git::{Known, Trees},
-    job::{CycleOutcome, Job, OpenItems, Scope, Trigger},
+    job::{CycleOutcome, Job, OpenItems, Scope},
     log_once::LogOnce,
     outage::Outage,
     schedule::Moment,
@@ -145,6 +145,7 @@ impl LoopState {
         let polled = job.scope.is_poll() && outcome.is_complete();
         let pushed = outcome.report.actions.iter().any(is_push);
         let open = outcome.open_items;
+        let is_first = polled && !self.status.snapshot().ready;
         self.status.update(|status| {
             status.busy = false;
             status.open = open;
@@ -184,7 +185,7 @@ impl LoopState {
         let waiting: Vec<_> = waiting
             .map(|(number, how)| format!("{number} {how}"))
             .collect();
-        if job.trigger == Trigger::Startup && (is_equal || polled && !waiting.is_empty()) {
+        if is_first && (is_equal || !waiting.is_empty()) {
             let interval = self.work_queue.summary(now, now.wall).interval;
             let every = crate::model::time::in_words(interval);
             let state = if waiting.is_empty() {

@@ -36,7 +36,7 @@ fn file_system(mirror: &Path) -> Check {
             Verdict::Warning,
             format!("{name}: a shared file system, which may not report changes made elsewhere"),
         )
-        .help("kbsync scans the files every `rescan` instead, and keeps its state without shared memory"),
+        .help("kbsync scans the files every `rescan` as well, and keeps its state without shared memory"),
         None => Check::good("file-system", format!("type {magic:#x}")),
     }
 }

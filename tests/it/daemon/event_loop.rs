@@ -1,5 +1,6 @@
 //! The daemon's event loop in virtual time, with fake cycles.
 
+use crate::support::canary::{Ears, hear_by};
 use chrono::{DateTime, Utc};
 use kbsync::{
     config::{Options, Poll, PublishedBranch},
@@ -583,14 +584,7 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait_for_the_next_poll()
 {
-    let stage = Stage {
-        settings: Options {
-            poll: Poll::Every(Duration::from_hours(12)),
-            ..settings()
-        },
-        ..Stage::new()
-    };
-    stage
+    rarely_polled()
         .play(|bench| async move {
             seconds(1).await;
             bench.clear();
@@ -619,16 +613,29 @@ async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait
         .await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
-    let stage = Stage {
+/// A file with the log of this thread.
+fn logged() -> (tempfile::NamedTempFile, Ears) {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let writer = Mutex::new(log.reopen().expect("the same file"));
+    let subscriber = tracing_subscriber::fmt().with_writer(writer);
+    (log, hear_by(subscriber.with_ansi(false).finish()))
+}
+
+/// A stage whose polls come twice a day.
+fn rarely_polled() -> Stage {
+    Stage {
         settings: Options {
             poll: Poll::Every(Duration::from_hours(12)),
             ..settings()
         },
         ..Stage::new()
-    };
-    stage
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
+    let (log, _ears) = logged();
+    rarely_polled()
         .play(|bench| {
             let until = bench.start + Duration::from_secs(20);
             bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
@@ -647,18 +654,13 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
             }
         })
         .await;
+    let log = std::fs::read_to_string(log.path()).expect("text");
+    assert_eq!(log.matches("both sides are equal").count(), 1, "{log}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn f025_saves_do_not_hasten_the_retries_of_a_failed_start() {
-    let stage = Stage {
-        settings: Options {
-            poll: Poll::Every(Duration::from_hours(12)),
-            ..settings()
-        },
-        ..Stage::new()
-    };
-    stage
+    rarely_polled()
         .play(|bench| {
             // As with one unusable workspace of two: each full cycle fails, each save is sent.
             bench.script.lock().expect("script").full_cycles_fail = true;
@@ -964,10 +966,7 @@ async fn an_outage_that_a_command_meets_is_tried_again_without_another_command()
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_is_as_long_as_it_was_with_the_cycle_that_met_it_first() {
-    let log = tempfile::NamedTempFile::new().expect("a file");
-    let writer = Mutex::new(log.reopen().expect("the same file"));
-    let subscriber = tracing_subscriber::fmt().with_writer(writer);
-    let _guard = tracing::subscriber::set_default(subscriber.with_ansi(false).finish());
+    let (log, _ears) = logged();
     Stage::new()
         .play(|bench| async move {
             seconds(1).await;

@@ -10,7 +10,7 @@ use kbsync::state::Store;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, Subscriber, subscriber::DefaultGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// The beginning of every token in the tests.
@@ -76,15 +76,30 @@ impl io::Write for Ear {
 }
 
 /// Listens to the log events of this thread, as at `-vvv`, until the returned guard is dropped.
-pub(crate) fn listen() -> DefaultGuard {
+pub(crate) fn listen() -> Ears {
     hear(&SUNG)
 }
 
-fn hear(sung: &'static AtomicBool) -> DefaultGuard {
+/// A log of this thread, until it is dropped.
+pub(crate) struct Ears {
+    _guard: DefaultGuard,
+    _second: Dispatch,
+}
+
+/// Gives this thread's log events to a subscriber. With a single subscriber, an event that another thread meets first
+/// would be turned off for good; a second one prevents that.
+pub(crate) fn hear_by(subscriber: impl Subscriber + Send + Sync + 'static) -> Ears {
+    Ears {
+        _second: Dispatch::new(tracing_subscriber::registry()),
+        _guard: tracing::subscriber::set_default(subscriber),
+    }
+}
+
+fn hear(sung: &'static AtomicBool) -> Ears {
     let log = fmt()
         .with_env_filter(EnvFilter::new("info,kbsync=trace"))
         .with_ansi(false);
-    tracing::subscriber::set_default(log.with_writer(move || Ear(sung)).finish())
+    hear_by(log.with_writer(move || Ear(sung)).finish())
 }
 
 /// Checks that a printed text has no token.

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
-use tracing::subscriber::DefaultGuard;
 use uuid::Uuid;
 
 /// A clock that a test can advance.
@@ -50,7 +49,7 @@ impl Clock for Hand {
 pub(crate) struct World {
     // Declared before the folder: fields are dropped in order, and the watch still needs the folder.
     canary: canary::Watch,
-    _ear: DefaultGuard,
+    _ear: canary::Ears,
     pub(crate) running: Running,
     pub(crate) workspace: Uuid,
     pub(crate) folder: TempDir,
