@@ -8,6 +8,7 @@ use notify::{
 };
 use rustix::io::Errno;
 use std::{
+    marker::PhantomData,
     path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -105,26 +106,21 @@ async fn f078_where_its_own_file_is_missed_among_others_events_are_trusted() {
     assert_eq!(cookies(mirror.path()), 0, "the file is gone");
 }
 
-/// Reports more reads and more changes of a category than the queue has room for, as soon as the private folder is
-/// watched.
-struct Flood<const READS: usize, const CHANGES: usize>(Box<dyn EventHandler>);
+/// What a watcher reports, or refuses, when it is to watch a folder.
+trait Reports: Send + 'static {
+    fn watch(handler: &mut dyn EventHandler, path: &Path) -> Result<()>;
+}
 
-impl<const READS: usize, const CHANGES: usize> Watcher for Flood<READS, CHANGES> {
+/// A watcher that makes its reports at once.
+struct Scripted<R>(Box<dyn EventHandler>, PhantomData<R>);
+
+impl<R: Reports> Watcher for Scripted<R> {
     fn new<F: EventHandler>(handler: F, _: Config) -> Result<Self> {
-        Ok(Self(Box::new(handler)))
+        Ok(Self(Box::new(handler), PhantomData))
     }
 
     fn watch(&mut self, path: &Path, _: RecursiveMode) -> Result<()> {
-        if path.ends_with(".kbsync") {
-            let reads = std::iter::repeat_n(EventKind::Access(AccessKind::Any), READS);
-            let changes = std::iter::repeat_n(EventKind::Any, CHANGES);
-            for kind in reads.chain(changes) {
-                let article = path.with_file_name("a").join("b.html");
-                let event = notify::Event::new(kind).add_path(article);
-                self.0.handle_event(Ok(event));
-            }
-        }
-        Ok(())
+        R::watch(&mut *self.0, path)
     }
 
     fn unwatch(&mut self, _: &Path) -> Result<()> {
@@ -136,14 +132,36 @@ impl<const READS: usize, const CHANGES: usize> Watcher for Flood<READS, CHANGES>
     }
 }
 
+/// Reports more reads and more changes of a category than the queue has room for, as soon as the private folder is
+/// watched.
+struct Flood<const READS: usize, const CHANGES: usize>;
+
+impl<const READS: usize, const CHANGES: usize> Reports for Flood<READS, CHANGES> {
+    fn watch(handler: &mut dyn EventHandler, path: &Path) -> Result<()> {
+        if path.ends_with(".kbsync") {
+            let reads = std::iter::repeat_n(EventKind::Access(AccessKind::Any), READS);
+            let changes = std::iter::repeat_n(EventKind::Any, CHANGES);
+            for kind in reads.chain(changes) {
+                let article = path.with_file_name("a").join("b.html");
+                let event = notify::Event::new(kind).add_path(article);
+                handler.handle_event(Ok(event));
+            }
+        }
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn f075_reads_cause_no_overflow() {
-    assert_eq!(first::<Flood<5000, 1>, 2>().await, ["events", "a/b.html"]);
+    assert_eq!(
+        first::<Scripted<Flood<5000, 1>>, 2>().await,
+        ["events", "a/b.html"]
+    );
 }
 
 #[tokio::test]
 async fn f075_a_loss_is_reported_after_the_events_that_found_room() {
-    let told = Box::pin(first::<Flood<0, 5000>, 4098>()).await;
+    let told = Box::pin(first::<Scripted<Flood<0, 5000>>, 4098>()).await;
     let at = told.iter().position(|word| word == Cause::Overflow.word());
     assert_eq!(at, Some(4097), "after one word for each event in the queue");
 }
@@ -159,29 +177,17 @@ fn error(number: i32) -> Error {
 }
 
 /// Reports an error as soon as the private folder is watched, and then an event of an article.
-struct Ailing<const NUMBER: i32>(Box<dyn EventHandler>);
+struct Ailing<const NUMBER: i32>;
 
-impl<const NUMBER: i32> Watcher for Ailing<NUMBER> {
-    fn new<F: EventHandler>(handler: F, _: Config) -> Result<Self> {
-        Ok(Self(Box::new(handler)))
-    }
-
-    fn watch(&mut self, path: &Path, _: RecursiveMode) -> Result<()> {
+impl<const NUMBER: i32> Reports for Ailing<NUMBER> {
+    fn watch(handler: &mut dyn EventHandler, path: &Path) -> Result<()> {
         if path.ends_with(".kbsync") {
             let article = path.with_file_name("a").join("b.html");
             let event = notify::Event::new(EventKind::Any).add_path(article);
-            self.0.handle_event(Err(error(NUMBER)));
-            self.0.handle_event(Ok(event));
+            handler.handle_event(Err(error(NUMBER)));
+            handler.handle_event(Ok(event));
         }
         Ok(())
-    }
-
-    fn unwatch(&mut self, _: &Path) -> Result<()> {
-        Ok(())
-    }
-
-    fn kind() -> WatcherKind {
-        WatcherKind::NullWatcher
     }
 }
 
@@ -211,14 +217,10 @@ impl<const NUMBER: i32, const ROOM: usize> Watcher for Full<NUMBER, ROOM> {
 }
 
 /// May not watch the category, and reports its article and another one.
-struct Forbidden(Box<dyn EventHandler>);
+struct Forbidden;
 
-impl Watcher for Forbidden {
-    fn new<F: EventHandler>(handler: F, _: Config) -> Result<Self> {
-        Ok(Self(Box::new(handler)))
-    }
-
-    fn watch(&mut self, path: &Path, _: RecursiveMode) -> Result<()> {
+impl Reports for Forbidden {
+    fn watch(handler: &mut dyn EventHandler, path: &Path) -> Result<()> {
         if path.ends_with("a") {
             return Err(error(Errno::ACCESS.raw_os_error()));
         }
@@ -227,24 +229,16 @@ impl Watcher for Forbidden {
             let article = path.with_file_name("z").join("b.html");
             for path in [category, article] {
                 let event = notify::Event::new(EventKind::Any).add_path(path);
-                self.0.handle_event(Ok(event));
+                handler.handle_event(Ok(event));
             }
         }
         Ok(())
-    }
-
-    fn unwatch(&mut self, _: &Path) -> Result<()> {
-        Ok(())
-    }
-
-    fn kind() -> WatcherKind {
-        WatcherKind::NullWatcher
     }
 }
 
 #[tokio::test]
 async fn f097_a_folder_that_cannot_be_read_does_not_end_the_events_of_others() {
-    let told = first::<Forbidden, 3>().await;
+    let told = first::<Scripted<Forbidden>, 3>().await;
     assert_eq!(told, ["events", "a", "z/b.html"]);
 }
 
@@ -288,22 +282,22 @@ const IO: i32 = Errno::IO.raw_os_error();
 #[tokio::test]
 async fn an_error_of_the_watcher_is_a_doubt_and_the_watch_goes_on() {
     let goes_on = ["events", Cause::Error.word(), "a/b.html"];
-    assert_eq!(first::<Ailing<0>, 3>().await, goes_on);
-    assert_eq!(first::<Ailing<IO>, 3>().await, goes_on);
+    assert_eq!(first::<Scripted<Ailing<0>>, 3>().await, goes_on);
+    assert_eq!(first::<Scripted<Ailing<IO>>, 3>().await, goes_on);
 }
 
 #[tokio::test]
 async fn f077_a_limit_that_the_watcher_reports_later_ends_events() {
     assert_eq!(
-        first::<Ailing<NOSPC>, 3>().await,
+        first::<Scripted<Ailing<NOSPC>>, 3>().await,
         ["events", WATCHES, FALLBACK]
     );
     assert_eq!(
-        first::<Ailing<MFILE>, 3>().await,
+        first::<Scripted<Ailing<MFILE>>, 3>().await,
         ["events", INSTANCES, FALLBACK]
     );
     assert_eq!(
-        first::<Ailing<NFILE>, 3>().await,
+        first::<Scripted<Ailing<NFILE>>, 3>().await,
         ["events", INSTANCES, FALLBACK]
     );
 }
