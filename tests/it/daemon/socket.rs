@@ -137,6 +137,19 @@ fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
     daemon.stop();
 }
 
+#[test]
+fn a_command_without_the_daemons_consent_is_not_refused() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml") + "max_deletes: {count: 1000, percent: 100}\n";
+    kb.write("kbsync.yaml", &settings);
+    let daemon = Daemon::start(&kb, &[]);
+    kb.run(&["trust", "--revoke"]).exits(0);
+    kb.set("KBSYNC_SERVICE", &service.url);
+    kb.run(&["push"]).exits(0);
+    daemon.stop();
+}
+
 /// A daemon carries out no command under other settings than those of the command.
 #[test]
 fn a_command_with_other_settings_than_the_daemon_is_refused() {
