@@ -225,7 +225,8 @@ impl<D: Disk> Journal<'_, D> {
         Err(Failed { error, open })
     }
 
-    /// Makes the names durable. A change that is not durable is not done; its entry stays in the journal.
+    /// Makes the names durable, also those of a failed change, which was undone. Until then, the entry of a change stays
+    /// in the journal.
     fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
         let folders = |change: &FileChange| {
             let file = &change.file;
@@ -233,12 +234,7 @@ impl<D: Disk> Journal<'_, D> {
             left.chain([file.target.folder.clone()])
                 .collect::<BTreeSet<_>>()
         };
-        let touched: BTreeSet<String> = changes
-            .iter()
-            .zip(done.iter())
-            .filter(|(_, one)| one.is_ok())
-            .flat_map(|(change, _)| folders(change))
-            .collect();
+        let touched: BTreeSet<String> = changes.iter().flat_map(folders).collect();
         let mut broken = BTreeMap::new();
         if many {
             if let Err(error) = self.disk.flush() {
@@ -257,9 +253,13 @@ impl<D: Disk> Journal<'_, D> {
         }
         for (change, one) in changes.iter().zip(done) {
             let error = folders(change).iter().find_map(|name| broken.get(name));
-            if let Some(error) = error.filter(|_| one.is_ok()) {
-                let error = error.without_cause();
-                *one = Err(Failed { error, open: true });
+            match (error, &mut *one) {
+                (None, _) => {}
+                (Some(_), Err(failed)) => failed.open = true,
+                (Some(error), Ok(_)) => {
+                    let error = error.without_cause();
+                    *one = Err(Failed { error, open: true });
+                }
             }
         }
     }
