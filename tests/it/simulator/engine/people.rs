@@ -75,6 +75,20 @@ impl World {
         }
     }
 
+    /// A file without an id comes to the place of an article's file: from now on its words are that article's, and those
+    /// of the article that an unanswered POST may have made of the file.
+    fn note_move_over(&mut self, from: At, to: At) {
+        let bytes = |at: At| {
+            self.mirror
+                .bytes(at.folder(), &at.file())
+                .unwrap_or_default()
+        };
+        let moved = bytes(from);
+        if id_of(&moved).is_none() && id_of(&bytes(to)).is_some() {
+            self.copied(&moved);
+        }
+    }
+
     /// A file has come to another place. If another file has its id, their places decide anew which is the copy.
     fn parted(&mut self, at: At) {
         let file = at.file();
@@ -97,6 +111,7 @@ impl World {
             Writer::Slug { at, name } => self.line(at, "slug", At(0, name).slug()),
             Writer::Move { from, to } => {
                 if self.exists(from) && from != to {
+                    self.note_move_over(from, to);
                     self.mirror
                         .rename((from.folder(), &from.file()), (to.folder(), &to.file()));
                     self.parted(to);
