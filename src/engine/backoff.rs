@@ -14,7 +14,7 @@ use crate::engine::observation::{Extent, Observation};
 use crate::engine::open_actions;
 use crate::engine::settings::CycleRequest;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
+use crate::model::{ArticleId, CategoryId, Digest, Timestamp};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::ServiceError;
 use crate::state::store::Store;
@@ -39,17 +39,10 @@ pub(super) const NOT_LISTED: &str = "it is not listed";
 pub(super) enum Answer {
     /// The version in the base.
     AsRecorded,
-    /// An article that is not in the listing, and the content of its file: a new save of the file is a reason to ask
-    /// again.
+    /// An article that was asked for, and the content of its file: a new save of the file is a reason to ask again.
     Article {
         remote: Remote,
         file: Option<Digest>,
-    },
-    /// The visibility of an article that was disabled, and is listed under this revision nevertheless.
-    Listed {
-        revision: Revision,
-        flags: Flags,
-        visibility: Visibility,
     },
     /// The listing had an old copy of the article.
     OldCopy,
@@ -207,19 +200,11 @@ impl Backoff {
     /// Returns the observation of an article that was disabled and is listed, if a probe answered for this revision;
     /// `None`: ask.
     pub(super) fn of_listed(&self, id: ArticleId, seen: &Seen) -> Option<Seen> {
-        let Answer::Listed {
-            revision,
-            flags,
-            visibility,
-        } = self.answer(Target::Article(id))?
-        else {
+        let Answer::Article { remote, .. } = self.answer(Target::Article(id))? else {
             return None;
         };
-        (revision == seen.revision).then(|| Seen {
-            flags,
-            visibility,
-            ..seen.clone()
-        })
+        let answered = remote.present().cloned();
+        answered.filter(|answered| answered.revision == seen.revision)
     }
 
     /// Returns whether the last listing had an old copy of an article.

@@ -59,22 +59,10 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     believe(&mut engine.store, row, seen)?;
                 }
                 store_visibility(&mut engine.store, base, question.id, &answer)?;
-                let listed = observed.remote.articles.get(&question.id);
-                let noted = match (listed, &answer) {
-                    (Some(Remote::Present(listed)), Remote::Present(seen)) if question.listed => {
-                        Answer::Listed {
-                            revision: listed.revision.clone(),
-                            flags: seen.flags,
-                            visibility: seen.visibility,
-                        }
-                    }
-                    _ => {
-                        let file = observed.paired.files.get(&question.id);
-                        Answer::Article {
-                            remote: answer.clone(),
-                            file: file.map(|file| file.version.digest()),
-                        }
-                    }
+                let file = observed.paired.files.get(&question.id);
+                let noted = Answer::Article {
+                    remote: answer.clone(),
+                    file: file.map(|file| file.version.digest()),
                 };
                 engine
                     .gathered
@@ -238,7 +226,7 @@ pub(super) fn store_visibility(
     let visibility = match answer {
         Remote::Gone => Visibility::Gone,
         Remote::NotVisible(_) => Visibility::NotVisible,
-        Remote::Present(_) | Remote::Unknown(_) => return Ok(()),
+        Remote::Present(_) | Remote::Unknown(_) | Remote::Foreign => return Ok(()),
     };
     let row = base.articles.get_mut(&id);
     let Some(row) = row.filter(|row| row.visibility != visibility) else {
