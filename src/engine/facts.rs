@@ -15,7 +15,7 @@ use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
-use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, Rollbacks};
+use crate::reconcile::guard::{Elsewhere, Facts, Rollbacks};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
 use crate::state::Parked;
@@ -48,8 +48,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         return Ok(Facts::default());
     }
     let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
-    let refused = store.parked()?.into_iter().filter(is_fresh);
-    let refused = refused.map(|(key, parked)| (key, (parked.fingerprint, parked.reason)));
+    let parked = store.parked()?.into_iter().filter(is_fresh);
     let held = open_actions::held(store)?;
     let mut duels = BTreeSet::new();
     for settle in settled(plan).filter(|settle| settle.sends()) {
@@ -66,7 +65,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         doubt: observed.doubt.clone(),
         rollbacks: rollbacks(store, settled(plan), observed)?,
         duels,
-        refused: refused.collect(),
+        parked: parked.collect(),
         git: by_git(store, &*engine.git, plan, observed, &held)?,
         restoring: open_actions::unfinished(store)?,
         elsewhere: elsewhere(engine, plan, &approved),
@@ -187,7 +186,7 @@ fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
 /// Returns whether a parked action stays parked. A refusal expires after a day. An article that exists and cannot be
 /// read waits for a person: its address may have changed, and a second POST would create a duplicate.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
-    parked.reason.starts_with(FOR_A_PERSON) || is_refusal_fresh(parked.at, now)
+    parked.is_for_person || is_refusal_fresh(parked.at, now)
 }
 
 /// Deletions within this time, in milliseconds, count as made at once: files that are removed at once may be seen in

@@ -48,6 +48,21 @@ pub struct ArticleRow {
     pub written: Option<Revision>,
 }
 
+/// An action that was refused or waits for a person. The row keeps the action from being tried again unseen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parked {
+    /// The key: an article's id, a file's or a folder's path, with the kind of action.
+    pub key: String,
+    /// The fingerprint of the content: while the fingerprint is the same, the action is not tried again.
+    pub fingerprint: Digest,
+    /// The reason, for people.
+    pub reason: String,
+    /// Whether only a person can settle it: the service did not refuse it.
+    pub is_for_person: bool,
+    /// The moment at which the action was parked.
+    pub at: Timestamp,
+}
+
 /// The number of superseded versions that are stored for an article: a replica may be behind by several versions.
 const MAX_SUPERSEDED: usize = 16;
 

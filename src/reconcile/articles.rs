@@ -88,9 +88,15 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
             Outcome::Unknown
         }
         (Remote::NotVisible(why) | Remote::Unknown(why), None, Some(file)) => {
-            unknown_article_id(planner, id, file, why)
+            unknown_article_id(planner, id, file, Some(why))
         }
-        (Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_), None, None) => Outcome::Unknown,
+        (Remote::Foreign, _, Some(file)) => unknown_article_id(planner, id, file, None),
+        (Remote::Foreign, Some(_), None)
+        | (
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign,
+            None,
+            None,
+        ) => Outcome::Unknown,
     }
 }
 

@@ -7,6 +7,7 @@ use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
 use super::new_categories::{NewCategories, new_category};
 use super::plan::{Action, HoldRule, Kind, Plan, Settle};
+use crate::model::base::Parked;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +31,8 @@ pub struct Facts {
     pub rollbacks: Rollbacks,
     /// Articles that change back and forth between kbsync and another writer.
     pub duels: BTreeSet<ArticleId>,
-    /// The actions that the service refused or that wait for a person, each with its fingerprint and the reason.
-    pub refused: BTreeMap<String, (Digest, String)>,
+    /// The actions that the service refused or that wait for a person, by key.
+    pub parked: BTreeMap<String, Parked>,
     /// The changes that git made to files.
     pub git: ByGit,
     /// Articles whose files a restore failed to write.
@@ -90,7 +91,7 @@ type Rule = fn(&Action, &Facts) -> Option<(HoldRule, String)>;
 
 /// The rules about single actions; the first that applies holds the action.
 const RULES: [Rule; 8] = [
-    refused,
+    parked,
     duel,
     unrestored,
     moved_out,
@@ -131,24 +132,20 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
 pub(super) const STILL_HELD: &str =
     "it was held with others, and still waits for you; `kbsync approve` shows and releases it";
 
-/// The prefix of the reason of an action that was not refused, but waits for a person.
-pub const FOR_A_PERSON: &str = "waits for a person: ";
-
 /// Returns the sentence about an action that is not sent again for now.
 pub fn not_again(why: &str) -> String {
     format!("{why}; kbsync tries again when either side changes, or after a day")
 }
 
-fn refused(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    let (fingerprint, reason) = facts.refused.get(&action.key())?;
-    if *fingerprint != action.fingerprint() {
-        return None;
-    }
-    if let Some(reason) = reason.strip_prefix(FOR_A_PERSON) {
-        return Some((HoldRule::Person, reason.to_owned()));
-    }
-    let reason = not_again(&format!("refused before ({reason})"));
-    Some((HoldRule::Refused, reason))
+fn parked(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let parked = facts.parked.get(&action.key());
+    let parked = parked.filter(|parked| parked.fingerprint == action.fingerprint())?;
+    Some(if parked.is_for_person {
+        (HoldRule::Person, parked.reason.clone())
+    } else {
+        let reason = not_again(&format!("refused before ({})", parked.reason));
+        (HoldRule::Refused, reason)
+    })
 }
 
 /// Holds a file that the ignore rules left out until now: the rules may be half saved, and a private file would be

@@ -106,9 +106,6 @@ pub(crate) fn removed_in_conflict(place: &Place) -> String {
     )
 }
 
-/// The reason why an article of another workspace stays unknown.
-pub(crate) const ANOTHERS: &str = "it belongs to another workspace";
-
 /// The article is gone for certain; its file is present.
 pub(super) fn gone(
     planner: &mut Planner<'_>,
@@ -240,21 +237,21 @@ pub(super) fn unseen(
     planner.push(action)
 }
 
-/// A file with an id that neither the state nor the service knows for certain.
+/// A file with an id that neither the state nor the service knows for certain. `why`: the reason that the article
+/// cannot be read; `None`: it is another workspace's.
 pub(super) fn unknown_article_id(
     planner: &mut Planner<'_>,
     id: ArticleId,
     file: &LocalFile,
-    why: &str,
+    why: Option<&str>,
 ) -> Outcome {
-    let reason = if why == ANOTHERS {
-        format!(
+    let reason = match why {
+        None => format!(
             "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
-        )
-    } else {
-        format!(
+        ),
+        Some(why) => format!(
             "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
-        )
+        ),
     };
     let place = planner.placed(&file.place);
     planner.push(undecided(id, &place, reason))

@@ -50,7 +50,7 @@ use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Place};
 pub(crate) use articles::{base_is_current, is_outdated};
 pub(crate) use conflict::{copies_of, copy_of, has_lost_copy};
-pub(crate) use missing::{ANOTHERS, place_in_conflict, removed_in_conflict, ways_without_article};
+pub(crate) use missing::{place_in_conflict, removed_in_conflict, ways_without_article};
 use names::Names;
 use pairing::Paired;
 use plan::{Action, Key, Outcome, Plan, Problem};

@@ -122,7 +122,7 @@ pub(super) fn holders(
         // The observed address counts, not the recorded one; an article that is gone has no address.
         match remote.articles.get(&row.id) {
             Some(Remote::Present(_) | Remote::Gone) => {}
-            None | Some(Remote::NotVisible(_) | Remote::Unknown(_)) => {
+            None | Some(Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign) => {
                 holders.insert(address(&row.remote), Holder::Article(row.id));
             }
         }

@@ -136,6 +136,8 @@ pub enum Remote {
     NotVisible(String),
     /// The article was not requested or could not be read: nothing is concluded.
     Unknown(String),
+    /// The article is another workspace's.
+    Foreign,
 }
 
 impl Remote {
@@ -143,7 +145,7 @@ impl Remote {
     pub fn present(&self) -> Option<&Seen> {
         match self {
             Self::Present(seen) => Some(seen),
-            Self::Gone | Self::NotVisible(_) | Self::Unknown(_) => None,
+            Self::Gone | Self::NotVisible(_) | Self::Unknown(_) | Self::Foreign => None,
         }
     }
 }

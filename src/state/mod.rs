@@ -29,7 +29,9 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Creation, Sent, Visibility};
+pub use crate::model::base::{
+    ArticleRow, CategoryRow, ConflictRow, Creation, Parked, Sent, Visibility,
+};
 
 /// The one workspace that a state belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -295,19 +297,6 @@ pub struct DisplacedRow {
     pub known: KnownFile,
     /// The time since when the file is in the slot.
     pub since: Timestamp,
-}
-
-/// An action that was refused or waits for a person. The row keeps the action from being tried again unseen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parked {
-    /// The key: an article's id, a file's or a folder's path, with the kind of action.
-    pub key: String,
-    /// The fingerprint of the content: while the fingerprint is the same, the action is not tried again.
-    pub fingerprint: Digest,
-    /// The reason, for people.
-    pub reason: String,
-    /// The moment at which the action was parked.
-    pub at: Timestamp,
 }
 
 /// A person's approval of exactly one held action.

@@ -28,7 +28,6 @@ use crate::engine::{Engine, Stop, StopCause};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
 use crate::model::{Field, TextDigest};
-use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
@@ -208,11 +207,12 @@ async fn carry_out<S: Service, D: Disk>(
 }
 
 /// Parks an action with the reason that it was not done, so that it is not sent in every cycle.
-fn park(store: &mut Store, action: &Action, reason: String) -> Outcome<()> {
+fn park(store: &mut Store, action: &Action, reason: String, is_for_person: bool) -> Outcome<()> {
     let parked = Parked {
         key: action.key(),
         fingerprint: action.fingerprint(),
         reason,
+        is_for_person,
         at: store.now(),
     };
     store.write(|tx| tx.park(&parked))
@@ -224,7 +224,7 @@ fn wait_for_person(
     action: &Action,
     reason: String,
 ) -> anyhow::Result<StepResult> {
-    park(store, action, format!("{FOR_A_PERSON}{reason}"))?;
+    park(store, action, reason.clone(), true)?;
     Ok(StepResult::Held(reason))
 }
 
@@ -233,7 +233,7 @@ fn wait_for_person(
 fn not_done(store: &mut Store, action: &Action, error: ServiceError) -> anyhow::Result<StepResult> {
     match error.kind {
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-            park(store, action, error.to_string())?;
+            park(store, action, error.to_string(), false)?;
             Ok(StepResult::Failed(error.to_string()))
         }
         ErrorKind::Unauthorized

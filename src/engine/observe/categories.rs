@@ -16,7 +16,6 @@ use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
 use crate::model::{ArticleId, CategoryId};
-use crate::reconcile::ANOTHERS;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{RemoteCategory, Service};
@@ -240,8 +239,8 @@ pub(super) fn report_foreign(
     observed.problems.push(Problem::at(path, None, message));
 }
 
-/// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace count as
-/// unknown.
+/// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace are
+/// marked.
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
@@ -274,18 +273,18 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
         read_categories(engine, &wanted, base, &mut listing, observed).await?;
     }
     for (id, category) in unplaced(&observed.remote) {
-        let why = if observed.remote.foreign.contains(&category) {
-            ANOTHERS.to_owned()
+        let entry = if observed.remote.foreign.contains(&category) {
+            Remote::Foreign
         } else {
-            format!("its category {category} cannot be read")
+            Remote::Unknown(format!("its category {category} cannot be read"))
         };
-        observed.remote.articles.insert(id, Remote::Unknown(why));
+        observed.remote.articles.insert(id, entry);
     }
     mark_foreign_unknown(base, &mut observed.remote);
     Ok(())
 }
 
-/// Marks articles in other workspaces' categories as unknown.
+/// Marks the articles in other workspaces' categories.
 pub(super) fn mark_foreign_unknown(base: &Base, remote: &mut RemoteSnapshot) {
     let foreign = &remote.foreign;
     for (id, entry) in &mut remote.articles {
@@ -293,7 +292,7 @@ pub(super) fn mark_foreign_unknown(base: &Base, remote: &mut RemoteSnapshot) {
             && foreign.contains(&seen.version.category)
             && !base.articles.contains_key(id)
         {
-            *entry = Remote::Unknown(ANOTHERS.to_owned());
+            *entry = Remote::Foreign;
         }
     }
 }

@@ -63,7 +63,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
         };
         match ask(engine, question, Some(row)).await? {
             Ok(Remote::Present(seen)) => found.push((id, seen)),
-            Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => {
+            Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign) => {
                 let problem = Problem::at(&row.place, Some(id), UNEXPLAINED);
                 observed.problems.push(problem);
             }

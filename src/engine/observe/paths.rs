@@ -165,7 +165,8 @@ async fn ask_one<S: Service, D: Disk>(
         Err(error) if error.stops_all() => {
             Err(anyhow::Error::new(error)).context("failed to read the article")
         }
-        Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | Err(_) => Ok(None),
+        Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign)
+        | Err(_) => Ok(None),
     }
 }
 

@@ -395,10 +395,7 @@ fn f119_who_writes_back_and_forth_with_somebody_is_held() {
 
 /// The world with its first action refused.
 fn refused(mut world: Small) -> Small {
-    let plan = world.plan();
-    let action = &plan.actions[0];
-    let refusal = (action.fingerprint(), "422".to_owned());
-    world.facts.refused.insert(action.key(), refusal);
+    world.refuse_first("422");
     assert_eq!(rules(&world), [Some(HoldRule::Refused)]);
     world
 }

@@ -248,12 +248,7 @@ fn what_needs_something_that_is_held_waits_with_it() {
 #[test]
 fn what_needs_a_category_that_is_held_waits_with_it() {
     let mut world = Small::new("a", "a in=new; n in=new", "");
-    let plan = world.plan();
-    let creation = &plan.actions[0];
-    world.facts.refused.insert(
-        creation.key(),
-        (creation.fingerprint(), "403 Forbidden".to_owned()),
-    );
+    world.refuse_first("403 Forbidden");
     assert_eq!(
         super::small::short(&world.planned()),
         "-> create-category new, held; -> move new/a.html (category), was in start/, held; -> create new/n.html, held"

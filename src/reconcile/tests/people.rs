@@ -288,7 +288,7 @@ impl Small {
         entries
             .filter_map(|(id, entry)| match entry {
                 Remote::Present(seen) => Some((*id, seen)),
-                Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+                Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign => None,
             })
             .nth(which)
     }

@@ -18,7 +18,7 @@
 //!
 //! Ids are made of names, and printed as `#NAME`.
 
-use crate::model::base::{ArticleRow, CategoryRow, Creation, Sent, Visibility};
+use crate::model::base::{ArticleRow, CategoryRow, Creation, Parked, Sent, Visibility};
 use crate::model::path::{self, CATEGORY_FILE};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Timestamp, Version,
@@ -130,6 +130,20 @@ impl<'a> Entry<'a> {
 }
 
 impl Small {
+    /// Parks the first action of the plan, as refused by the service.
+    pub(super) fn refuse_first(&mut self, reason: &str) {
+        let plan = self.plan();
+        let action = &plan.actions[0];
+        let parked = Parked {
+            key: action.key(),
+            fingerprint: action.fingerprint(),
+            reason: reason.to_owned(),
+            is_for_person: false,
+            at: Timestamp::default(),
+        };
+        self.facts.parked.insert(action.key(), parked);
+    }
+
     pub(super) fn new(base: &str, local: &str, remote: &str) -> Self {
         let mut world = Self {
             base: Base::default(),

@@ -43,7 +43,7 @@ fn survives(world: &Small, edits: &BTreeSet<String>) {
         .values()
         .filter_map(|entry| match entry {
             Remote::Present(seen) => Some(&seen.version),
-            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign => None,
         });
     let articles = files.chain(seen).map(|version| {
         let text = &world.bodies[&version.text];

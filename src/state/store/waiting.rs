@@ -15,6 +15,9 @@ use rusqlite::{Row, params, types::ToSql};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 
+/// The prefix of the stored reason of an action that only a person can settle.
+const FOR_PERSON: &str = "waits for a person: ";
+
 impl Store {
     /// Reads the conflicts that were shown and not settled, by article.
     pub fn conflicts(&self) -> Outcome<Vec<ConflictRow>> {
@@ -31,18 +34,7 @@ impl Store {
         self.all(
             "SELECT key, fingerprint, reason, at FROM parked",
             [],
-            |row| {
-                let key: String = row.get(0)?;
-                Ok((
-                    key.clone(),
-                    Parked {
-                        key,
-                        fingerprint: row.get(1)?,
-                        reason: row.get(2)?,
-                        at: row.get(3)?,
-                    },
-                ))
-            },
+            parked,
         )
     }
 
@@ -123,13 +115,15 @@ impl Writing<'_> {
 
     /// Remembers an action that is not tried again until it changes. An equal row costs no write.
     pub fn park(&mut self, parked: &Parked) -> Outcome<()> {
+        let prefix = if parked.is_for_person { FOR_PERSON } else { "" };
+        let reason = format!("{prefix}{}", parked.reason);
         self.run(
             "INSERT INTO parked (key, fingerprint, reason, at) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (key) DO UPDATE SET \
              fingerprint = excluded.fingerprint, reason = excluded.reason, at = excluded.at \
              WHERE (fingerprint, reason, at) \
              IS NOT (excluded.fingerprint, excluded.reason, excluded.at)",
-            params![parked.key, parked.fingerprint, parked.reason, parked.at],
+            params![parked.key, parked.fingerprint, reason, parked.at],
         )
     }
 
@@ -183,6 +177,20 @@ impl Writing<'_> {
             params![kind, id],
         )
     }
+}
+
+fn parked(row: &Row<'_>) -> rusqlite::Result<(String, Parked)> {
+    let key: String = row.get(0)?;
+    let stored: String = row.get(2)?;
+    let reason = stored.strip_prefix(FOR_PERSON);
+    let parked = Parked {
+        key: key.clone(),
+        fingerprint: row.get(1)?,
+        reason: reason.unwrap_or(&stored).to_owned(),
+        is_for_person: reason.is_some(),
+        at: row.get(3)?,
+    };
+    Ok((key, parked))
 }
 
 fn conflict(row: &Row<'_>) -> rusqlite::Result<ConflictRow> {

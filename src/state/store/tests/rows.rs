@@ -333,10 +333,12 @@ fn what_is_parked_waits_under_its_key() {
         key: "update:1".to_owned(),
         fingerprint: digest("1"),
         reason: "refused: slug taken".to_owned(),
+        is_for_person: false,
         at: NOW,
     };
     let newer = Parked {
         fingerprint: digest("2"),
+        is_for_person: true,
         ..parked.clone()
     };
     store
@@ -564,6 +566,7 @@ fn what_is_there_already_costs_no_write() {
                     key: "k".to_owned(),
                     fingerprint: digest("1"),
                     reason: String::new(),
+                    is_for_person: false,
                     at: NOW,
                 })?;
                 tx.remove_article(id(9))?;

@@ -135,9 +135,8 @@ impl Scene {
     fn seen(&mut self, id: ArticleId) -> Result<&mut Seen, Wrong> {
         match self.remote.articles.get_mut(&id) {
             Some(Remote::Present(seen)) => Ok(seen),
-            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => {
-                Err("it is not there to be changed".to_owned())
-            }
+            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign)
+            | None => Err("it is not there to be changed".to_owned()),
         }
     }
 

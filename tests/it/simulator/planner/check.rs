@@ -317,7 +317,7 @@ fn tokens(scene: &Scene) -> [u32; texts::MOST] {
         .values()
         .filter_map(|entry| match entry {
             Remote::Present(seen) => Some(&seen.version),
-            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign => None,
         });
     let kept = scene.history.iter().chain(scene.copies.values());
     let mut tokens = [0; texts::MOST];

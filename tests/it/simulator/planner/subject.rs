@@ -64,7 +64,10 @@ impl Subject {
         let entry = [made, self.id].into_iter().flatten().find_map(|id| {
             match scene.remote.articles.get(&id) {
                 Some(Remote::Present(seen)) => Some(seen),
-                Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
+                Some(
+                    Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign,
+                )
+                | None => None,
             }
         });
         let service = match entry {
