@@ -28,7 +28,7 @@ use std::{
     future::Future,
     sync::{
         Mutex, Once, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -47,8 +47,6 @@ pub struct Client {
     origin: Origin,
     /// The number of requests of each verb.
     sent: [AtomicU64; 4],
-    /// Whether the listing endpoint is known to be missing.
-    pub(super) no_listing: AtomicBool,
     /// The seconds by which this machine's clock was ahead of the last answer's `Date`.
     ahead: Mutex<Option<i64>>,
     /// Completed when the service has accepted the token.
@@ -90,7 +88,6 @@ impl Client {
             base,
             origin,
             sent: Default::default(),
-            no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
             accepted_once: Once::new(),
             foreign: Mutex::default(),
@@ -295,7 +292,10 @@ impl Client {
                 return Err(self.unsent(call, ErrorKind::BudgetSpent { free_in }, message));
             }
             Refusal::Broken { path, source } => {
-                let message = format!("cannot count the request in {}", path.display());
+                let message = format!(
+                    "cannot count the request in {}; make the file writable, or remove it if it is damaged",
+                    path.display()
+                );
                 let mut failure = self.unsent(call, ErrorKind::Unavailable, &message);
                 failure.error.source = Some(source.into());
                 return Err(failure);

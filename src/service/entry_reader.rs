@@ -12,6 +12,9 @@ use super::{
 use crate::model::{ArticleId, CategoryId};
 use std::collections::HashSet;
 
+/// The largest number of entries without an id: each of them is remembered with its reason.
+const MAX_WITHOUT_ID: usize = 1000;
+
 /// The state of a listing that is being parsed.
 pub(super) struct EntryReader<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
@@ -117,11 +120,15 @@ impl<'a> EntryReader<'a> {
         }
         self.delivered.ids.extend(id);
         self.delivered.without_id += usize::from(id.is_none());
+        if self.delivered.without_id > MAX_WITHOUT_ID {
+            self.fault = Some(format!("more than {MAX_WITHOUT_ID} entries without an id"));
+            return;
+        }
         (self.sink)(listed);
     }
 
     /// Parses one entry, unless it is known.
-    fn read(&mut self, entry: &Entry<'_>) -> Result<Listed, String> {
+    fn read(&mut self, entry: &Entry<'_>) -> Listed {
         // An entry over the limit is incomplete.
         let Some(known) = self.known.filter(|_| entry.over.is_none()) else {
             return decode(entry, self.owner);
@@ -129,13 +136,13 @@ impl<'a> EntryReader<'a> {
         let fingerprint = known.fingerprint(entry.bytes, around(self.owner.as_ref(), entry.owner));
         if let Some((at, id)) = known.find(fingerprint) {
             self.progress.due = at + 1;
-            return Ok(Listed::Known(id));
+            return Listed::Known(id);
         }
-        let mut listed = decode(entry, self.owner)?;
+        let mut listed = decode(entry, self.owner);
         if let Listed::Article(article) = &mut listed {
             article.fingerprint = Some(fingerprint);
         }
-        Ok(listed)
+        listed
     }
 
     /// Passes a category to the sink.
@@ -156,12 +163,9 @@ impl<'a> EntryReader<'a> {
 
 impl Sink for EntryReader<'_> {
     fn take(&mut self, entry: &Entry<'_>) {
-        if self.fault.is_some() {
-            return;
-        }
-        match self.read(entry) {
-            Ok(listed) => self.deliver(listed),
-            Err(fault) => self.fault = Some(fault),
+        if self.fault.is_none() {
+            let listed = self.read(entry);
+            self.deliver(listed);
         }
     }
 
@@ -183,28 +187,25 @@ fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'
     }
 }
 
-/// Parses one entry. Fails if the entry is not JSON, because then the whole answer is not JSON.
-fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
+/// Parses one entry.
+fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Listed {
     let unreadable = |why: String| Listed::Unreadable {
         id: peek_id(entry.bytes),
         why,
     };
     if let Some(why) = entry.over {
-        return Ok(unreadable(why.to_owned()));
+        return unreadable(why.to_owned());
     }
     let Ok(text) = std::str::from_utf8(entry.bytes) else {
-        return Ok(unreadable("it is not UTF-8".to_owned()));
+        return unreadable("it is not UTF-8".to_owned());
     };
     let article: WireArticle = match serde_json::from_str(text) {
         Ok(article) => article,
-        Err(error) if error.is_data() => {
-            return Ok(unreadable(answer::shown(&error.to_string(), 200)));
-        }
-        Err(error) => return Err(format!("an article in it is no JSON: {error}")),
+        Err(error) => return unreadable(answer::shown(&error.to_string(), 200)),
     };
     let owner = owner.or_else(|| std::str::from_utf8(entry.owner?).ok()?.parse().ok());
-    Ok(match article.into_article(Shown::Listed, owner) {
+    match article.into_article(Shown::Listed, owner) {
         Ok(article) => Listed::Article(Box::new(article)),
         Err(why) => unreadable(why),
-    })
+    }
 }

@@ -43,7 +43,7 @@ pub fn read_listing(pieces: &[&[u8]]) -> Result<Read, String> {
         }
     }
     let envelope = splitter.finish().map_err(|error| error.to_string())?;
-    let page = paging::read_page(&envelope, WorkspaceId::new(Uuid::nil()), false)?;
+    let page = paging::read_page(&envelope, WorkspaceId::new(Uuid::nil()), None)?;
     reader.check()?;
     Ok(Read {
         entries,

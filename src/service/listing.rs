@@ -23,7 +23,7 @@ use reqwest::{
     Response, Url,
     header::{CONTENT_TYPE, ETAG, LINK},
 };
-use std::{collections::HashSet, sync::atomic::Ordering};
+use std::collections::HashSet;
 
 /// The share of a day's requests that the pages of one listing may take. With more, a few polls would spend the day.
 const SHARE: u32 = 4;
@@ -38,7 +38,8 @@ const ENVELOPE_BYTES: usize = 16 * 1024 * 1024;
 struct Whole {
     envelope: Envelope,
     validator: Option<Validator>,
-    linked: bool,
+    /// The address of the next page in a `Link` header.
+    linked: Option<String>,
 }
 
 impl Client {
@@ -49,9 +50,6 @@ impl Client {
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
         let mut reader = EntryReader::new(sink).with(request.known.as_deref());
-        if self.no_listing.load(Ordering::Relaxed) {
-            return self.list_categories(request, &mut reader).await;
-        }
         match self.list_pages(request, &mut reader).await {
             Err(error) if reader.progress.entries == 0 && is_missing(&error) => {
                 if error.kind == ErrorKind::NotFound {
@@ -60,7 +58,6 @@ impl Client {
                         .await?;
                 }
                 tracing::info!(%error, "no listing here, reading category by category");
-                self.no_listing.store(true, Ordering::Relaxed);
                 self.list_categories(request, &mut reader).await
             }
             end => end,
@@ -146,7 +143,7 @@ impl Client {
         workspace: WorkspaceId,
         number: usize,
     ) -> Answer<Page> {
-        let page = paging::read_page(&whole.envelope, workspace, whole.linked)
+        let page = paging::read_page(&whole.envelope, workspace, whole.linked.clone())
             .map_err(|why| self.void(call, why))?;
         if page.current.is_some_and(|current| current != number as u64) {
             return Err(self.void(
@@ -201,6 +198,7 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+        reader.check().map_err(|why| self.void(&call, why))?;
         self.report_accepted();
         Ok(ListEnd::Whole {
             validator: None,
@@ -216,7 +214,6 @@ impl Client {
         reader: &mut EntryReader<'_>,
     ) -> Answer<RemoteCategory> {
         let call = self.call(Verb::Get, &format!("api/category/{id}"), purpose);
-        let read = (reader.progress.entries, reader.progress.readable);
         let whole = self
             .until_stopped(
                 &call,
@@ -224,11 +221,6 @@ impl Client {
             )
             .await?
             .ok_or_else(|| self.void(&call, "a 304 to a request without a validator"))?;
-        if reader.progress.entries > read.0 && reader.progress.readable == read.1 {
-            let why = reader.progress.last_why.clone().unwrap_or_default();
-            let why = format!("no entry of the category is an article: {why}");
-            return Err(self.void(&call, why));
-        }
         let category = paging::read_category(&whole.envelope)
             .and_then(|mut root| {
                 let category = root.get_mut("category").map(serde_json::Value::take);
@@ -308,14 +300,10 @@ impl Client {
             .finish()
             .map_err(|error| self.unsplittable(call, status, error))?;
         let etag = header(response.headers(), &ETAG).map(str::to_owned);
+        let mut links = response.headers().get_all(LINK).iter();
         Ok(Whole {
             envelope,
-            linked: response
-                .headers()
-                .get_all(LINK)
-                .iter()
-                .filter_map(|link| link.to_str().ok())
-                .any(|link| link.contains("rel=\"next\"") || link.contains("rel=next")),
+            linked: links.find_map(|link| paging::linked_next(link.to_str().ok()?)),
             validator: etag.map(|etag| Validator { etag }),
         })
     }

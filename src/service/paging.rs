@@ -43,16 +43,34 @@ const fn path(steps: &'static [Step]) -> Path {
 }
 
 /// Keys that announce more pages in an unknown way, unless they are empty.
-const MORE: [&str; 8] = [
+const MORE: [&str; 10] = [
     "has_more",
     "has_more_pages",
     "hasMore",
     "hasMorePages",
     "next_cursor",
+    "nextCursor",
     "next_page",
     "nextPage",
+    "nextPageUrl",
     "next",
 ];
+
+/// Keys of the number of a page.
+const CURRENT: [&str; 2] = ["current_page", "currentPage"];
+
+/// Keys of the number of the last page.
+const LAST: [&str; 6] = [
+    "last_page",
+    "lastPage",
+    "total_pages",
+    "totalPages",
+    "page_count",
+    "pageCount",
+];
+
+/// Objects with content or with addresses: their other keys say nothing about pages.
+const NO_PAGERS: [&str; 5] = ["base", "categories", "category", "links", "_links"];
 
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,18 +96,19 @@ pub(super) enum Next {
     Number(u64),
 }
 
-/// Parses the envelope of a page. `linked`: a `Link` header announces a next page.
+/// Parses the envelope of a page. `linked`: the next page's address in a `Link` header.
 pub(super) fn read_page(
     envelope: &Envelope,
     workspace: WorkspaceId,
-    linked: bool,
+    linked: Option<String>,
 ) -> Result<Page, String> {
     let root = read_root(envelope)?;
     check_shape(&root, envelope, workspace)?;
-    let pagers = pagers(&root);
-    let current = find(&pagers, "current_page").and_then(Value::as_u64);
-    let last = find(&pagers, "last_page").and_then(Value::as_u64);
-    let address = next_address(&pagers)?;
+    let mut pagers = Vec::new();
+    add_pagers(&root, &mut pagers);
+    let current = number(&pagers, &CURRENT);
+    let last = number(&pagers, &LAST);
+    let address = next_address(&pagers)?.or(linked);
     let next = match (address, current, last) {
         (Some(address), _, _) => Next::Address(address),
         (None, Some(current), Some(last)) if current < last => Next::Number(current + 1),
@@ -105,12 +124,9 @@ pub(super) fn read_page(
                 "the listing has more pages ({key}) in an unknown way"
             ));
         }
-        if linked {
-            return Err("the listing has more pages (in a Link header) in an unknown way".into());
-        }
     }
     Ok(Page {
-        total: find(&pagers, "total").and_then(Value::as_u64),
+        total: number(&pagers, &["total"]),
         current,
         left: last
             .filter(|_| next != Next::End)
@@ -179,19 +195,17 @@ fn check_shape(
     }
 }
 
-/// Returns the objects that may say where the listing continues.
-fn pagers(root: &Map<String, Value>) -> Vec<&Map<String, Value>> {
-    let mut pagers = vec![root];
-    for name in ["data", "articles", "pagination"] {
-        pagers.extend(root.get(name).and_then(Value::as_object));
+/// Adds the objects that may say where the listing continues.
+fn add_pagers<'a>(object: &'a Map<String, Value>, pagers: &mut Vec<&'a Map<String, Value>>) {
+    pagers.push(object);
+    for (name, inner) in object {
+        // The objects in lists are articles.
+        if let Value::Object(inner) = inner
+            && !NO_PAGERS.contains(&name.as_str())
+        {
+            add_pagers(inner, pagers);
+        }
     }
-    let inner: Vec<_> = pagers
-        .iter()
-        .flat_map(|pager| ["meta", "pagination"].map(|name| pager.get(name)))
-        .filter_map(|meta| meta?.as_object())
-        .collect();
-    pagers.extend(inner);
-    pagers
 }
 
 fn find<'a>(pagers: &[&'a Map<String, Value>], key: &str) -> Option<&'a Value> {
@@ -201,18 +215,41 @@ fn find<'a>(pagers: &[&'a Map<String, Value>], key: &str) -> Option<&'a Value> {
         .find(|value| !value.is_null())
 }
 
-/// Returns `next_page_url` or `links.next`.
+/// Returns a number under one of these keys; it may be written as a string.
+fn number(pagers: &[&Map<String, Value>], keys: &[&str]) -> Option<u64> {
+    let value = keys.iter().find_map(|key| find(pagers, key))?;
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Returns `next_page_url`, `links.next` or `_links.next`: an address, or an object with one as its `href`.
 fn next_address(pagers: &[&Map<String, Value>]) -> Result<Option<String>, String> {
     let links = pagers
         .iter()
-        .filter_map(|pager| pager.get("links")?.get("next"))
+        .flat_map(|pager| ["links", "_links"].map(|name| pager.get(name)))
+        .filter_map(|links| links?.get("next"))
         .find(|next| !next.is_null());
-    match find(pagers, "next_page_url").or(links) {
-        None => Ok(None),
+    let next = find(pagers, "next_page_url").or(links);
+    match next.map(|next| next.get("href").unwrap_or(next)) {
+        None | Some(Value::Null) => Ok(None),
         Some(Value::String(address)) if address.is_empty() => Ok(None),
         Some(Value::String(address)) => Ok(Some(address.clone())),
         Some(_) => Err("the listing's next page is not an address".to_owned()),
     }
+}
+
+/// Returns the address with `rel="next"` in a `Link` header.
+pub(super) fn linked_next(header: &str) -> Option<String> {
+    let mut links = header.split('<').skip(1);
+    links.find_map(|link| {
+        let (address, parameters) = link.split_once('>')?;
+        let mut parameters = parameters.split([';', ',']);
+        let is_next = parameters.any(|parameter| {
+            let relations = parameter.trim().strip_prefix("rel=").unwrap_or_default();
+            let mut relations = relations.trim_matches(['"', '\'']).split_whitespace();
+            relations.any(|relation| relation.eq_ignore_ascii_case("next"))
+        });
+        is_next.then(|| address.to_owned())
+    })
 }
 
 fn is_something(value: &Value) -> bool {

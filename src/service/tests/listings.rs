@@ -312,6 +312,27 @@ async fn f039_bytes_that_are_no_utf8_spoil_only_their_article() {
 }
 
 #[tokio::test]
+async fn f039_half_of_an_emoji_spoils_only_its_article() {
+    let (whole, cut) = (article_json(1, ""), article_json(2, r#","text":"\ud83d""#));
+    let document = page("articles", &format!("{whole},{cut}"), "");
+    let service = Responder::script(vec![Reply::json(200, document)]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("a whole listing");
+    assert!(matches!(&listed[0], Listed::Article(article) if article.id == article_id(1)));
+    assert!(matches!(&listed[1], Listed::Unreadable { id, .. } if *id == Some(article_id(2))));
+}
+
+#[tokio::test]
+async fn f128_entries_without_an_id_take_bounded_memory() {
+    let entries = vec!["0"; 1001].join(",");
+    let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    let error = end.expect_err("too many");
+    assert!(error.message.contains("more than 1000 entries"), "{error}");
+    assert_eq!(listed.len(), 1000);
+}
+
+#[tokio::test]
 async fn f128_a_giant_article_is_left_out_alone() {
     let giant = article_json(2, &format!(r#","text":"{}""#, "x".repeat(50_000)));
     let entries = format!("{},{giant},{}", article_json(1, ""), article_json(3, ""));
@@ -701,7 +722,7 @@ async fn without_the_endpoint_the_known_categories_are_read() {
         })
         .await;
         let setup = service.client();
-        for requests in [3 + extra, 5 + extra] {
+        for requests in [3 + extra, 2 * (3 + extra)] {
             let (end, listed) = list(&setup, &request()).await;
             assert_eq!(
                 end.expect("whole"),
@@ -715,7 +736,7 @@ async fn without_the_endpoint_the_known_categories_are_read() {
                 .partition(|entry| matches!(entry, Listed::Category(_)));
             assert_eq!(categories.len(), 2, "their words are read on the way");
             assert_eq!(articles(&listed), ["Title 1", "Title 2"]);
-            assert_eq!(service.count(), requests, "the endpoint is asked for once");
+            assert_eq!(service.count(), requests, "the endpoint is asked for first");
         }
     }
 }
@@ -753,6 +774,26 @@ async fn f019_a_category_that_fails_voids_a_listing_by_category() {
         let (end, _) = list(&service.client(), &request()).await;
         assert_eq!(end.err().map(|error| error.kind), kind, "{shown}");
     }
+}
+
+#[tokio::test]
+async fn f039_a_category_without_a_readable_article_spoils_only_itself() {
+    let service = Responder::start(|_, asked| {
+        if asked.target.ends_with("/articles") {
+            Reply::page(404)
+        } else if asked.target.ends_with(&category_id(1).to_string()) {
+            category_reply(1)
+        } else {
+            let body = String::from_utf8(category_reply(2).body).expect("text");
+            let body = body.replace("\"Title 2\"", "null");
+            Reply::json(200, body)
+        }
+    })
+    .await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("a whole listing");
+    let odd = |entry: &&Listed| matches!(entry, Listed::Unreadable { .. });
+    assert_eq!(listed.iter().filter(odd).count(), 1, "{listed:?}");
 }
 
 #[tokio::test]

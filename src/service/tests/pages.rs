@@ -1,7 +1,7 @@
 //! The envelope of a listing.
 
 use super::super::{
-    paging::{LISTING, Next, Page, read_page},
+    paging::{LISTING, Next, Page, linked_next, read_page},
     splitter::Splitter,
     splitter_types::{Caps, Entry},
 };
@@ -17,7 +17,7 @@ fn read(document: &str) -> Result<Page, String> {
         .feed(document.as_bytes(), &mut |_: &Entry<'_>| {})
         .map_err(|error| error.to_string())?;
     let envelope = splitter.finish().map_err(|error| error.to_string())?;
-    read_page(&envelope, workspace_id(), false)
+    read_page(&envelope, workspace_id(), None)
 }
 
 #[test]
@@ -43,6 +43,25 @@ fn where_a_listing_goes_on() {
             Next::End,
         ),
         (r#","meta":{"pagination":{"links":{}}}"#, Next::End),
+        (
+            r#","meta":{"current_page":"1","last_page":"3","total":"25"}"#,
+            Next::Number(2),
+        ),
+        (
+            r#","meta":{"pagination":{"current_page":1,"total_pages":3,"links":{"next":"?page=2"}}}"#,
+            address("?page=2"),
+        ),
+        (r#","meta":{"page":{"totalPages":2}}"#, Next::Number(2)),
+        (
+            r#","_links":{"next":{"href":"?page=2"}}"#,
+            address("?page=2"),
+        ),
+        (r#","_links":{"next":{"href":null}}"#, Next::End),
+        // These objects are content.
+        (
+            r#","base":{"total":7,"next":"a"},"category":{"last_page":7}"#,
+            Next::End,
+        ),
     ];
     for (paging, next) in cases {
         let document = format!(r#"{{"success":true,"articles":[]{paging}}}"#);
@@ -59,6 +78,28 @@ fn where_a_listing_goes_on() {
             left: 3,
         })
     );
+}
+
+#[test]
+fn a_link_header_names_the_next_page() {
+    for (header, next) in [
+        (
+            r#"<https://kb.test/a?page=2>; rel="next""#,
+            Some("https://kb.test/a?page=2"),
+        ),
+        (
+            r#"<?page=1>; rel="prev", <?page=3,4>; title="x"; rel='last next'"#,
+            Some("?page=3,4"),
+        ),
+        ("<?page=2>; rel=next", Some("?page=2")),
+        (
+            r#"<?page=2>; rel="prev nextish", <?page=9>; title="next""#,
+            None,
+        ),
+        ("", None),
+    ] {
+        assert_eq!(linked_next(header).as_deref(), next, "{header}");
+    }
 }
 
 #[test]
