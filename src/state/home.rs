@@ -1,8 +1,9 @@
 //! The binding of a state to the folder of its mirror.
 //!
-//! The state has a random id, and the device and inode of its mirror. A record in the user's state directory has the
-//! same id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps its
-//! inode, and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a backup,
+//! The state has a random id, and the device, inode and birth time of its mirror. A record in the user's state directory
+//! has the same id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder
+//! keeps its inode, and a disk may get another device number at a reboot. The root of a volume often has the same device
+//! and inode as that of another volume, but another birth time. For a state that came with a clone, a copy or a backup,
 //! neither matches. A state gets its id before its first article. So a state that has articles and no id is from an
 //! earlier kbsync, or lost its id, and counts as made for another folder.
 
@@ -13,13 +14,14 @@ use std::{
     io::{self, Write as _},
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 use uuid::Uuid;
 
 /// The state's key for its id.
 const ID: &str = "mirror_id";
 
-/// The state's key for the device and inode of its mirror.
+/// The state's key for the device, inode and birth time of its mirror.
 const INODE: &str = "mirror_inode";
 
 /// The identity of a mirror's folder, to compare with states.
@@ -47,9 +49,13 @@ impl Home {
         let fail = |source| StateError::io(source).at(Some(folder));
         let path = fs::canonicalize(folder).map_err(fail)?;
         let (device, inode) = disk::identity(&path).map_err(fail)?;
+        // Some file systems have no birth times.
+        let born = fs::metadata(&path).and_then(|folder| folder.created()).ok();
+        let born = born.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let born = born.map_or_else(String::new, |born| format!(" {}", born.as_nanos()));
         Ok(Self {
             path,
-            inode: format!("{device} {inode}"),
+            inode: format!("{device} {inode}{born}"),
             records: user_state_dir.join("mirrors"),
         })
     }
@@ -63,12 +69,20 @@ impl Home {
                 Fit::Unwritten
             });
         };
-        let same_inode = store.meta(INODE)?.as_ref() == Some(&self.inode);
+        let same_inode = store
+            .meta(INODE)?
+            .is_some_and(|known| self.has_inode(&known));
         Ok(match (same_inode, self.is_recorded(&id)?) {
             (true, true) => Fit::Bound,
             (true, false) | (false, true) => Fit::Unwritten,
             (false, false) => Fit::Elsewhere,
         })
+    }
+
+    /// Returns whether this is the folder's inode. States of an earlier kbsync have no birth time.
+    fn has_inode(&self, known: &str) -> bool {
+        let mut parts = self.inode.split(' ').zip(known.split(' '));
+        parts.all(|(own, known)| own == known) && known.contains(' ')
     }
 
     /// Binds a state to the folder. A state from elsewhere gets a new id: its original folder may still use the old id.
@@ -207,6 +221,29 @@ mod tests {
         home.bind(&mut store, Timestamp(3)).expect("bound");
         assert_eq!(home.fit(&store).expect("read"), Fit::Bound);
         assert_eq!(store.meta(ID).expect("read"), before);
+    }
+
+    #[test]
+    fn f089_the_root_of_another_volume_has_another_birth_time() {
+        let place = Place::new();
+        let mut store = bound(&place.home("here"));
+        fs::remove_file(place.records().remove(0)).expect("removed");
+        let mut put = |known: &str| {
+            store
+                .write_at(Timestamp(2), |tx| tx.set_meta(INODE, known))
+                .expect("written");
+            place.home("here").fit(&store).expect("read")
+        };
+        let own = place.home("here").inode;
+        let parts: Vec<&str> = own.split(' ').collect();
+        let [device, inode, _born] = parts.as_slice() else {
+            // This file system has no birth times.
+            return;
+        };
+        assert_eq!(put(&format!("{device} {inode} 1")), Fit::Elsewhere);
+        // The state of an earlier kbsync.
+        assert_eq!(put(&format!("{device} {inode}")), Fit::Unwritten);
+        assert_eq!(put(&own), Fit::Unwritten);
     }
 
     #[test]
