@@ -98,7 +98,7 @@ impl Answers {
 pub(super) fn may_probe<S, D>(engine: &Engine<S, D>) -> anyhow::Result<bool> {
     let refused: Option<Timestamp> = engine.store.value(PROBE_REFUSED)?;
     let now = engine.store.now();
-    let is_recent = refused.is_some_and(|at| at <= now && now.millis_since(at) < ASK_AGAIN);
+    let is_recent = refused.is_some_and(|at| at.is_recent(now, ASK_AGAIN));
     Ok(engine.settings.probe && !engine.gathered.answers.probe_refused && !is_recent)
 }
 
@@ -134,7 +134,7 @@ impl Backoff {
                 0 => ASK_AGAIN,
                 failures => ASK_AGAIN.min(MINUTE << failures.min(16)),
             };
-            attempt.last_asked <= self.now && self.now.millis_since(attempt.last_asked) < wait
+            attempt.last_asked.is_recent(self.now, wait)
         })
     }
 
@@ -281,7 +281,7 @@ pub(super) fn attempts_after(
             // This attempt ends with its request.
             Target::Request(_) => true,
             // Nothing has asked for this category in days.
-            Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,
+            Target::Category(_) => attempt.last_asked.is_recent(before.now, 3 * ASK_AGAIN),
         };
         if !is_there {
             answers.insert(*target, None);

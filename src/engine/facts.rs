@@ -26,16 +26,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// The time for which a refused action is not tried again.
-const REFUSAL_EXPIRES: i64 = DAY;
+/// The time for which a refused action is not tried again, in milliseconds.
+pub(super) const REFUSAL_EXPIRES: u64 = 24 * 60 * 60 * 1000;
 
-/// The time for which an approval is valid.
-const APPROVAL_EXPIRES: i64 = DAY;
-
-/// Returns whether a refusal of this time still prevents another try.
-pub(super) fn is_refusal_fresh(at: Timestamp, now: Timestamp) -> bool {
-    i64::try_from(now.millis_since(at)).is_ok_and(|age| age < REFUSAL_EXPIRES)
-}
+/// The time for which an approval is valid, in milliseconds.
+const APPROVAL_EXPIRES: u64 = 24 * 60 * 60 * 1000;
 
 /// Gathers the facts for a plan.
 pub(super) fn facts<S: Service, D: Disk>(
@@ -57,8 +52,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         }
     }
     let approvals = store.approvals()?.into_iter();
-    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < APPROVAL_EXPIRES);
-    let approved = approvals.filter(|approval| is_fresh(approval.at));
+    let approved = approvals.filter(|approval| approval.at.is_recent(now, APPROVAL_EXPIRES));
     let approved = approved.map(|approval| approval.fingerprint).collect();
     Ok(Facts {
         deletions: deletions(engine, plan, observed)?,
@@ -186,7 +180,7 @@ fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
 /// Returns whether a parked action stays parked. A refusal expires after a day. An article that exists and cannot be
 /// read waits for a person: its address may have changed, and a second POST would create a duplicate.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
-    parked.is_for_person || is_refusal_fresh(parked.at, now)
+    parked.is_for_person || parked.at.is_recent(now, REFUSAL_EXPIRES)
 }
 
 /// Deletions within this time, in milliseconds, count as made at once: files that are removed at once may be seen in

@@ -17,6 +17,11 @@ impl Timestamp {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 
+    /// Returns whether the time is less than `millis` ago. A time in the future is not: the clock went back since.
+    pub fn is_recent(self, now: Self, millis: u64) -> bool {
+        self <= now && now.millis_since(self) < millis
+    }
+
     /// Returns the time `millis` earlier.
     #[must_use]
     pub fn before(self, millis: i64) -> Self {

@@ -68,7 +68,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     let mut old: Vec<&CategoryRow> = base
         .categories
         .values()
-        .filter(|row| now.millis_since(row.read_at) >= ASK_AGAIN)
+        .filter(|row| !row.read_at.is_recent(now, ASK_AGAIN))
         .collect();
     old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
     wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));

@@ -19,7 +19,7 @@ use crate::engine::settings::{CycleRequest, Look, Settings};
 use crate::engine::{Engine, Gathered, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow, Visibility};
-use crate::model::{ArticleId, Place, Stamp, Timestamp};
+use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::listed_as_known;
 use crate::reconcile::snapshot::Base;
 use crate::service::{ListEnd, Service};
@@ -142,7 +142,10 @@ pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Ind
     let rests = |row: &IndexRow| {
         shown(row) != Shown::Hidden || backoff.is_backing_off(Target::Article(row.id))
     };
-    let asks_nothing = base.categories.values().all(|row| now < again(row.read_at))
+    let asks_nothing = base
+        .categories
+        .values()
+        .all(|row| row.read_at.is_recent(now, ASK_AGAIN))
         && index.rows().all(rests)
         && backoff.is_calm(|id| index.row(id).is_some());
     Ok(asks_nothing.then_some((index, base)))
@@ -261,12 +264,6 @@ fn not_as_listed(
     // No article comes twice in a listing.
     let listed = listing.known.len() + listing.articles.len();
     (same || listed == expected).then_some(left)
-}
-
-/// Returns the time when a category is read again.
-fn again(at: Timestamp) -> Timestamp {
-    let rest = i64::try_from(ASK_AGAIN).unwrap_or(i64::MAX);
-    Timestamp(at.0.saturating_add(rest))
 }
 
 /// Loads the base.

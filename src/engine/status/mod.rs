@@ -6,7 +6,7 @@
 
 mod changes;
 
-use crate::engine::facts::is_refusal_fresh;
+use crate::engine::facts::REFUSAL_EXPIRES;
 use crate::engine::listing::{LAST_POLL, UNREAD};
 use crate::engine::mirror_view::MirrorView;
 use crate::engine::open_actions;
@@ -331,7 +331,7 @@ fn held(store: &Store, changes: &[Change]) -> anyhow::Result<Vec<Open>> {
             None => rest.to_owned(),
         };
         let told = open.iter().any(|open| open.path == path);
-        if is_refusal_fresh(parked.at, now) && paths.contains(path.as_str()) && !told {
+        if parked.at.is_recent(now, REFUSAL_EXPIRES) && paths.contains(path.as_str()) && !told {
             open.push(Open {
                 path,
                 id,

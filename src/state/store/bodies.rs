@@ -56,7 +56,7 @@ impl Writing<'_> {
     pub fn put_body_of(&mut self, digest: TextDigest, text: &str) -> Outcome<()> {
         debug_assert_eq!(digest, TextDigest::of(text));
         match put_at(self.sql()?, digest)? {
-            Some(at) if at <= self.now && self.now.millis_since(at) < RENEW_AFTER => {}
+            Some(at) if at.is_recent(self.now, RENEW_AFTER) => {}
             Some(_stale) => {
                 self.run(
                     "UPDATE bodies SET put_at = ?2 WHERE digest = ?1",
