@@ -21,10 +21,23 @@ fn run(cli: Cli) -> cli::Outcome {
     let current = std::env::current_dir().map_err(|error| {
         Failure::failed(error).help("the current folder is gone: change to one")
     })?;
+    // A folder that cannot be read would count as not set, and another folder would be synced.
+    let mut unreadable = std::env::vars_os().filter(|(_, value)| value.to_str().is_none());
+    if let Some((name, _)) = unreadable.find(|(name, _)| is_setting(name)) {
+        let message = format!("{} is not valid UTF-8", name.display());
+        return Err(Failure::usage(
+            message,
+            "set it to a valid value, or unset it",
+        ));
+    }
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
     let outcome = runtime.block_on(cli.run(current, |name| std::env::var(name).ok()));
     // A thread that waits for a silent name server cannot be stopped, and nobody needs its result (failures row 9: a
     // container has ten seconds).
     runtime.shutdown_background();
     outcome
+}
+
+fn is_setting(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().starts_with("KBSYNC_")
 }

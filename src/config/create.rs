@@ -161,6 +161,8 @@ fn write_whole(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
 /// Returns a settings file above a folder or in one of its subfolders, because mirrors may not overlap (failures row
 /// 120).
 pub fn overlapping_mirror(folder: &Path) -> Option<PathBuf> {
+    // `../other` is beside the present folder, and not in it.
+    let folder = &folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let above = folder
         .ancestors()
         .skip(1)

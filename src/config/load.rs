@@ -201,10 +201,16 @@ pub fn new_mirror(request: &Request<'_>) -> PathBuf {
 
 /// The folder of the user's own state: `KBSYNC_USER_STATE_DIR`, else `kbsync` below XDG's state folder.
 pub fn user_state_dir(env: Env<'_>) -> Result<PathBuf, ConfigError> {
-    if let Some(dir) = variable(env, "KBSYNC_USER_STATE_DIR") {
-        return Ok(PathBuf::from(dir));
-    }
     let absolute = |dir: &PathBuf| dir.is_absolute();
+    if let Some(dir) = variable(env, "KBSYNC_USER_STATE_DIR").map(PathBuf::from) {
+        // Each current folder would have a budget and consents of its own.
+        return Some(dir).filter(absolute).ok_or_else(|| {
+            ConfigError::new(
+                "KBSYNC_USER_STATE_DIR is a relative path",
+                "set it to an absolute path",
+            )
+        });
+    }
     let state = variable(env, "XDG_STATE_HOME")
         .map(PathBuf::from)
         .filter(absolute);
@@ -295,7 +301,22 @@ fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environmen
     }
     if let Some(workspace) = get("KBSYNC_WORKSPACE") {
         let id = parse_workspace(&workspace).map_err(|wrong| wrong.given_by("KBSYNC_WORKSPACE"))?;
-        given.workspaces = vec![WorkspaceFolder { id, folder: None }];
+        let listed = given.workspaces.iter().find(|listed| listed.id == id);
+        let has_folders = given
+            .workspaces
+            .iter()
+            .any(|listed| listed.folder.is_some());
+        let listed = match listed {
+            Some(listed) => listed.clone(),
+            None if has_folders => {
+                return Err(ConfigError::new(
+                    format!("KBSYNC_WORKSPACE is {id}, which is not among the `workspaces:`"),
+                    "add it there with its folder, or unset KBSYNC_WORKSPACE",
+                ));
+            }
+            None => WorkspaceFolder { id, folder: None },
+        };
+        given.workspaces = vec![listed];
     }
     if let Some(poll) = get("KBSYNC_POLL") {
         given.options.poll = parse_poll(&poll).map_err(|wrong| wrong.given_by("KBSYNC_POLL"))?;

@@ -146,6 +146,7 @@ fn a_fault_names_its_line_and_the_remedy() {
         ),
         ("poll: soon", 3, "neither a duration nor a cron line", "5m"),
         ("poll: 0s", 3, "shorter than a second", "1m"),
+        ("poll: 300000y", 3, "longer than a year", "shorter"),
         ("rescan: 5", 3, "`rescan: 5` is not a duration", "15s"),
         ("probe: yes", 3, "neither true nor false", "probe: true"),
         ("max_deletes: {percent: 101}", 3, "percent: 101", "0 to 100"),
@@ -286,6 +287,33 @@ fn the_environment_goes_over_the_file() {
 }
 
 #[test]
+fn a_workspace_of_the_environment_keeps_its_folder() {
+    let (one, two) = (
+        "0a1b2c3d-8a37-4c8e-9b1c-6a8f0a1f2b3c",
+        "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c",
+    );
+    let text = format!(
+        "service: https://kb.example.com\nworkspaces:\n  - {{id: {one}, folder: en}}\n  - {{id: {two}, folder: de}}\n"
+    );
+    let config = load(Some(&text), &[("KBSYNC_WORKSPACE", two)], false).expect("listed");
+    let folders: Vec<_> = config.workspaces.iter().map(|one| &one.folder).collect();
+    assert_eq!(folders, [&Some("de".to_owned())]);
+    let third = "6e0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+    let error = load(Some(&text), &[("KBSYNC_WORKSPACE", third)], false).expect_err("not listed");
+    assert!(
+        error.message.contains("not among the `workspaces:`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_relative_folder_for_the_users_state_is_refused() {
+    let relative = [("KBSYNC_USER_STATE_DIR", "state")];
+    let error = load(Some(&minimal("")), &relative, false).expect_err("relative");
+    assert!(error.message.contains("relative"), "{error}");
+}
+
+#[test]
 fn faults_in_variables_name_the_variable() {
     for (name, value) in [
         ("KBSYNC_SERVICE", "nonsense"),
@@ -399,6 +427,11 @@ fn f120_overlapping_mirrors_are_found() {
     let parent = dir.path().join(SETTINGS_FILE);
     std::fs::write(&parent, "").expect("written");
     assert_eq!(overlapping_mirror(&inner), Some(parent.clone()));
+    // Another folder beside a mirror.
+    let beside = tempfile::tempdir().expect("a folder");
+    let name = beside.path().file_name().expect("a name");
+    let beside_it = dir.path().join("..").join(name);
+    assert_eq!(overlapping_mirror(&beside_it), None);
     std::fs::remove_file(parent).expect("removed");
     let child = inner.join(SETTINGS_FILE);
     std::fs::write(&child, "").expect("written");

@@ -68,6 +68,9 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, ValueError> {
     })
 }
 
+/// The longest time between two polls.
+const LONGEST_POLL: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
 /// Parses `5m`, or a cron line of five or six fields.
 pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
     let text = text.trim();
@@ -76,6 +79,12 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
             return Err(ValueError::new(
                 "`poll` is shorter than a second",
                 "the service allows 1,440 requests a day: use 1m or longer",
+            ));
+        }
+        if period > LONGEST_POLL {
+            return Err(ValueError::new(
+                "`poll` is longer than a year",
+                "use a shorter time",
             ));
         }
         return Ok(Poll::Every(period));

@@ -475,3 +475,19 @@ fn an_address_to_listen_on_that_is_none_is_reported() {
         "{said}"
     );
 }
+
+#[test]
+fn a_variable_that_cannot_be_read_is_no_missing_one() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let quiet = Quiet::new();
+    let odd = std::ffi::OsStr::from_bytes(b"/caf\xe9");
+    let output = quiet
+        .kb
+        .process(&["status"])
+        .env("KBSYNC_DIR", odd)
+        .output();
+    let output = output.expect("run");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("KBSYNC_DIR is not valid UTF-8"), "{told}");
+}
