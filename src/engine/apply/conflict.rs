@@ -13,7 +13,7 @@ use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name}
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ConflictRow;
 use crate::model::path::quoted;
-use crate::model::{ArticleId, KnownFile, Place, Revision, Side, TextDigest, Version};
+use crate::model::{ArticleId, Flags, KnownFile, Place, Revision, Side, TextDigest, Version};
 use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
 use crate::state::store::Store;
@@ -34,7 +34,7 @@ pub(super) fn show_conflict<D: Disk>(
     let mut written = conflict.copy.clone();
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
         let body = text(journal.store, seen.version.text)?;
-        let source = copy_text(conflict.id, &seen.version, body);
+        let source = copy_text(conflict.id, &seen.version, seen.flags, body);
         match write_copy(journal, conflict, copy, &source)? {
             Ok(name) => written = Some(name),
             Err(error) => return Ok(Some(no_copy(&error, state))),
@@ -250,14 +250,15 @@ pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
     }
 }
 
-/// Returns the content of a conflict's copy.
-pub(super) fn copy_text(id: ArticleId, version: &Version, text: String) -> String {
+/// Returns the content of a conflict's copy. A hidden article's copy hides it as well: a person may use the copy as the
+/// file.
+fn copy_text(id: ArticleId, version: &Version, flags: Flags, text: String) -> String {
     Document::compose(&Changes {
         id: Some(id),
         title: Some(version.title.clone()),
         slug: Some(Some(version.slug.clone())),
-        enabled: Some(None),
-        draft: Some(None),
+        enabled: Some(flags.enabled.filter(|is_enabled| !is_enabled)),
+        draft: Some(flags.draft.filter(|is_draft| *is_draft)),
         introtext: Some(version.introtext.clone()),
         keywords: Some(version.keywords.clone()),
         text: Some(text),
@@ -269,6 +270,7 @@ fn shows(copy: &Content, id: ArticleId, version: &Version) -> bool {
     copy.whole
         && Document::parse_with_markers(&copy.bytes).is_ok_and(|document| {
             TextDigest::of(document.text()) == version.text
-                && copy_text(id, version, document.text().to_owned()).as_bytes() == copy.bytes
+                && copy_text(id, version, document.flags(), document.text().to_owned()).as_bytes()
+                    == copy.bytes
         })
 }

@@ -71,6 +71,25 @@ async fn the_copy_beside_a_private_file_is_private_too() {
     assert_eq!(mode(&world, COPY), 0o600);
 }
 
+/// Using the copy as the file must not publish the article.
+#[tokio::test]
+async fn the_copy_of_a_hidden_article_hides_it_too() {
+    let (world, one) = world().await;
+    world.edit("a/one.html", "---\n<p>", "enabled: false\n---\n<p>");
+    world.sync().await;
+    assert!(!world.sandbox().article(one).expect("there").enabled);
+    world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
+    theirs(&world, one, THEIRS);
+    world.sync().await;
+    let copy = world.read(COPY);
+    assert!(copy.contains("enabled: false"), "{copy}");
+    world.rename(COPY, "a/one.html");
+    world.sync().await;
+    let article = world.sandbox().article(one).expect("there");
+    assert_eq!((article.enabled, article.text.as_str()), (false, THEIRS));
+    assert_quiet(&world, 1).await;
+}
+
 fn resolve(id: Uuid, keep: Keep) -> CycleRequest {
     let mut request = both();
     request.resolve.insert(ArticleId::new(id), keep);
