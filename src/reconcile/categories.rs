@@ -10,6 +10,7 @@ use super::settle::{all_fields, new_address};
 use super::snapshot::{Keep, LocalCategory};
 use super::{World, names};
 use crate::model::base::CategoryRow;
+use crate::model::path::fold;
 use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
 use std::collections::BTreeSet;
@@ -72,7 +73,7 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         slug: local.folder.clone(),
         ..CategoryVersion::default()
     });
-    let near = near(world, &local.folder, &version.slug);
+    let near = near(world, &local.folder, &version);
     planner.push(Action::new(
         Kind::CreateCategory,
         Side::Remote,
@@ -87,18 +88,22 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
     ));
 }
 
-/// Returns the existing category that a new folder may have been meant for, by its folder or its slug.
-fn near(world: World<'_>, folder: &str, slug: &str) -> Option<String> {
+/// Returns the existing category that a new folder may have been meant for, by its folder or its slug, or that has the
+/// same name, as for a copied folder.
+fn near(world: World<'_>, folder: &str, new: &CategoryVersion) -> Option<String> {
     let here = world.paired.categories.iter();
     let here = here.filter(|(id, _)| !id.is_provisional());
     let here = here.map(|(_, category)| category.folder.as_str());
-    let known = world.base.categories.values();
-    let known = known.map(|row| row.remote.slug.as_str());
-    let read = world.remote.categories.values();
-    let read = read.map(|(version, _)| version.slug.as_str());
-    let names: Vec<&str> = here.chain(known).chain(read).collect();
+    let known = world.base.categories.values().map(|row| &row.remote);
+    let read = world.remote.categories.values().map(|(version, _)| version);
+    let there: Vec<&CategoryVersion> = known.chain(read).collect();
+    let slugs = there.iter().map(|version| version.slug.as_str());
+    let names: Vec<&str> = here.chain(slugs).collect();
     let near = |name| likely_meant(name, names.iter().copied());
-    near(folder).or_else(|| near(slug)).map(str::to_owned)
+    let same_name = |version: &&&CategoryVersion| fold(&version.name) == fold(&new.name);
+    let same_name = || Some(there.iter().find(same_name)?.slug.as_str());
+    let near = near(folder).or_else(|| near(&new.slug)).or_else(same_name);
+    near.map(str::to_owned)
 }
 
 /// Compares a folder with its category: with the base or, on a first meeting, directly.

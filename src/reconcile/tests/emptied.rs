@@ -196,4 +196,6 @@ fn a_new_category_is_held_when_its_name_is_near_or_nobody_was_asked() {
     );
     // The slug counts as well.
     assert_eq!(rule("a", "other/ slug=strat; n in=other", expected), near);
+    // A copied folder has another category's name.
+    assert_eq!(rule("a", "other/ name=Start; n in=other", expected), near);
 }
