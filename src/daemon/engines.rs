@@ -12,7 +12,7 @@ use super::outage::Outage;
 use super::settings_mark::SettingsMark;
 use crate::config::Options;
 use crate::engine::report::{BudgetLeft, Report};
-use crate::engine::settings::CycleRequest;
+use crate::engine::settings::{Cause, CycleRequest};
 use crate::engine::{self, Engine, PathCheck, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::lock::Lock;
@@ -453,6 +453,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             return Err(error);
         }
         request.scope = restored.places;
+        request.cause = Cause::Restore;
         Ok(())
     }
 }

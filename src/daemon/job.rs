@@ -9,7 +9,7 @@ use super::{
     settings_mark::SettingsMark,
 };
 use crate::config::Options;
-use crate::engine::settings::{CycleRequest, Look, PathsInMotion};
+use crate::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
 use crate::engine::{
     report::{BudgetLeft, Report},
     restore,
@@ -304,7 +304,7 @@ fn with_holds(job: &Job, request: CycleRequest, prefix: &str) -> CycleRequest {
             paths: in_motion.filter(|_| !limited).collect(),
             ..request.in_motion
         },
-        is_background: true,
+        cause: Cause::Background,
         git_hold: job.git_hold.clone(),
         ..request
     }

@@ -12,7 +12,7 @@
 use crate::engine::Engine;
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::open_actions;
-use crate::engine::settings::CycleRequest;
+use crate::engine::settings::{Cause, CycleRequest};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Timestamp};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
@@ -119,7 +119,7 @@ impl Backoff {
         Ok(Self {
             attempts: store.backoff()?,
             now,
-            is_background: request.is_background,
+            is_background: request.cause == Cause::Background,
             held: held.iter().filter_map(|held| held.id).collect(),
         })
     }

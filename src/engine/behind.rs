@@ -18,6 +18,7 @@ use super::open_actions::OpenAction;
 use super::{Contents, GitView, Since};
 use crate::engine::form::{category_version, text_lf};
 use crate::engine::observation::Observation;
+use crate::engine::settings::Cause;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{
@@ -83,7 +84,10 @@ pub(super) fn by_git(
     if !git.is_there() {
         return Ok(found);
     }
+    // A person has just restored these versions.
+    let is_restored = observed.request.cause == Cause::Restore;
     let mut changed: Vec<_> = actions()
+        .filter(|_| !is_restored)
         .filter_map(|action| changed(action, observed, store))
         .collect::<Outcome<_>>()?;
     let created = actions().filter_map(|action| Some((action, created_at(action)?.to_string())));

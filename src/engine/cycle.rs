@@ -11,7 +11,7 @@ use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::report::{Report, Requests};
-use crate::engine::settings::{CycleRequest, InMotion, Look};
+use crate::engine::settings::{Cause, CycleRequest, InMotion, Look};
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
@@ -129,7 +129,7 @@ async fn run_cycle<S: Service, D: Disk>(
         return Ok(Some(stop));
     }
     let applied = apply(engine, plan, &mut observed, report).await;
-    let is_background = engine.request.is_background;
+    let is_background = engine.request.cause == Cause::Background;
     let late = engine.journal().look_at_displaced(is_background);
     if engine.git.is_there() {
         report.want_ids_committed();

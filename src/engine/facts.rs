@@ -11,6 +11,7 @@ use crate::engine::first_sync::new_categories;
 use crate::engine::observation::{IGNORE_RULES, Observation};
 use crate::engine::open_actions::{self, OpenAction};
 use crate::engine::report::{Report, Status};
+use crate::engine::settings::Cause;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
@@ -255,7 +256,8 @@ pub(super) fn rollbacks<'p>(
             let known = store.superseded_version(settle.id, version.digest(), side);
             known.map(|number| number.is_some())
         };
-        if let Some(had) = settle.had().filter(|had| **had != row.local)
+        if observed.request.cause != Cause::Restore
+            && let Some(had) = settle.had().filter(|had| **had != row.local)
             && knew(had, Side::Local)?
         {
             rollbacks.local.insert(settle.id);
@@ -280,7 +282,7 @@ pub(super) fn note_rollbacks(
     observed: &Observation,
     report: &Report,
 ) -> anyhow::Result<()> {
-    if observed.older.is_empty() || !observed.request.is_background {
+    if observed.older.is_empty() || observed.request.cause != Cause::Background {
         return Ok(());
     }
     let sent = report.actions.iter();

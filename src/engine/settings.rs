@@ -115,6 +115,17 @@ pub struct PathsInMotion {
     pub removed: BTreeSet<String>,
 }
 
+/// The cause of a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A person's command.
+    Command,
+    /// A restore has just written the files in scope: they are older on purpose.
+    Restore,
+    /// A poll or a saved file: no person waits for the result, and recent questions are not asked again.
+    Background,
+}
+
 /// The request of one command or trigger.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CycleRequest {
@@ -138,8 +149,8 @@ pub struct CycleRequest {
     pub resolve: BTreeMap<ArticleId, Keep>,
     /// The reason, if any, that git forbids deletions on the service.
     pub git_hold: Option<String>,
-    /// Whether no person waits for the result: then recent questions are not asked again.
-    pub is_background: bool,
+    /// The cause of the cycle.
+    pub cause: Cause,
     /// The share of the request budget to use.
     pub purpose: Purpose,
 }
@@ -172,7 +183,7 @@ impl CycleRequest {
             prefer: None,
             resolve: BTreeMap::new(),
             git_hold: None,
-            is_background: false,
+            cause: Cause::Command,
             purpose: Purpose::Push,
         }
     }

@@ -12,7 +12,7 @@ use crate::engine::history::category::keep_category_there;
 use crate::engine::listing::Listing;
 use crate::engine::observation::Observation;
 use crate::engine::ports::{begin_phase, report_done};
-use crate::engine::settings::Settings;
+use crate::engine::settings::{Cause, Settings};
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
 use crate::model::{ArticleId, CategoryId};
@@ -73,7 +73,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
     wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
     // A command that names a folder reads it anew.
-    if !engine.request.is_background && !engine.request.scope.is_empty() {
+    if engine.request.cause != Cause::Background && !engine.request.scope.is_empty() {
         let policy = engine.settings.policy(&engine.request);
         let named = |row: &&CategoryRow| {
             let folder = row.folder.as_deref();

@@ -13,6 +13,7 @@ pub(super) mod creations;
 
 use crate::engine::backoff::{Backoff, may_probe};
 use crate::engine::observation::version_with;
+use crate::engine::settings::Cause;
 use crate::engine::{Clock, Engine};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
@@ -113,7 +114,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
     let backoff = Backoff::read(&engine.store, &engine.request)?;
     for (pending, change) in changes {
         let target = Target::Request(change.id());
-        if engine.request.is_background && backoff.is_backing_off(target) {
+        if engine.request.cause == Cause::Background && backoff.is_backing_off(target) {
             continue;
         }
         match outcome_of(engine, &change, engine.request.purpose, true).await? {

@@ -367,3 +367,19 @@ fn a_pipe_in_place_of_a_file_of_git_is_not_waited_for() {
         std::fs::remove_file(&path).expect("removed");
     }
 }
+
+#[test]
+fn a_version_that_a_person_restores_is_no_reset_of_git() {
+    let (service, kb) = mirror();
+    let text = || {
+        let articles = service.sandbox.articles();
+        let one = articles.iter().find(|article| article.slug == "n2");
+        one.expect("there").text.clone()
+    };
+    let before = text();
+    kb.edit("start/n2.html", "---\n<p>", "---\n<p>Not committed. ");
+    kb.run(&["sync"]).exits(0);
+    assert_ne!(text(), before);
+    kb.run(&["restore", "start/n2.html", "--yes"]).exits(0);
+    assert_eq!(text(), before);
+}

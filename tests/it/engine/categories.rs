@@ -2,7 +2,7 @@
 
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::model::Field;
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
@@ -761,7 +761,7 @@ async fn polls_ask_ever_more_rarely_for_a_category_that_cannot_be_read() {
     world.write("lost/_category.yaml", &format!("id: {lost}\nname: L\n"));
     let mut poll = CycleRequest::new(Direction::Both);
     poll.purpose = Purpose::Poll;
-    poll.is_background = true;
+    poll.cause = Cause::Background;
     let mut asked = 0;
     let mut first = None;
     for _ in 0..16 {

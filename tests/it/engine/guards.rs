@@ -3,7 +3,7 @@
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
@@ -285,7 +285,7 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
     }
     world.sync().await;
     let daemons = CycleRequest {
-        is_background: true,
+        cause: Cause::Background,
         ..CycleRequest::new(Direction::Both)
     };
     let mut engine = world.engine();
@@ -330,7 +330,7 @@ async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_b
         world.article(other, "stays", TEXT);
         world.sync().await;
         let daemons = CycleRequest {
-            is_background: true,
+            cause: Cause::Background,
             ..CycleRequest::new(Direction::Both)
         };
         let mut engine = world.engine();
@@ -361,7 +361,7 @@ async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_b
 async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_held() {
     let (world, _) = world_of(48).await;
     let daemons = CycleRequest {
-        is_background: true,
+        cause: Cause::Background,
         ..CycleRequest::new(Direction::Both)
     };
     let mut engine = world.engine();

@@ -5,7 +5,7 @@ use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, kept, problems};
 use crate::support::world::lines;
 use kbsync::engine::report::Ending;
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -143,7 +143,7 @@ async fn f081_the_daemon_waits_until_the_program_rests() {
     theirs(&world, id);
     let mut engine = hostile::engine(&world, &hostile::calm());
     let is_background = CycleRequest {
-        is_background: true,
+        cause: Cause::Background,
         ..both()
     };
     engine.cycle(&is_background).await.expect("a cycle");

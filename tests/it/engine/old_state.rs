@@ -2,7 +2,7 @@
 
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::reconcile::snapshot::Direction;
 use std::fs;
 
@@ -177,7 +177,7 @@ async fn what_an_earlier_version_was_told_of_an_unknown_id_is_not_asked_for_agai
     world.asked();
     let report = world
         .run(&CycleRequest {
-            is_background: true,
+            cause: Cause::Background,
             ..CycleRequest::new(Direction::Both)
         })
         .await;

@@ -1,7 +1,7 @@
 //! `status` reports files that could not be written, until they are written.
 
 use crate::support::hostile::{self, Meddler, Stage};
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
@@ -108,7 +108,7 @@ async fn what_is_not_wanted_any_more_is_not_told() {
     let (world, ids) = edited_there().await;
     let mut engine = hostile::engine(&world, &failing("stage", DiskErrorKind::Denied));
     let is_background = CycleRequest {
-        is_background: true,
+        cause: Cause::Background,
         ..CycleRequest::new(Direction::Both)
     };
     engine.cycle(&is_background).await.expect("a cycle");

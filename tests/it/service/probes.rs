@@ -6,7 +6,7 @@ use crate::support::look::{both, held, requests, row};
 use crate::support::world::lines;
 use kbsync::engine::Engine;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::plan::Action;
 use kbsync::sandbox::Options;
@@ -54,7 +54,7 @@ async fn poll(world: &Stage) -> Report {
 fn a_poll() -> CycleRequest {
     CycleRequest {
         purpose: Purpose::Poll,
-        is_background: true,
+        cause: Cause::Background,
         ..both()
     }
 }

@@ -6,7 +6,7 @@ use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
 use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::engine::settings::{CycleRequest, Look, PathsInMotion};
+use kbsync::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
 use kbsync::model::{ArticleId, Place, Side, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
@@ -108,7 +108,7 @@ impl Run<'_> {
                     paths: BTreeSet::from([format!("{}/{}", at.folder(), at.file())]),
                     ..PathsInMotion::default()
                 },
-                is_background: true,
+                cause: Cause::Background,
                 purpose: Purpose::Poll,
                 ..both
             },
