@@ -181,7 +181,12 @@ impl<D: Disk> Preparer<'_, D> {
         let source = match self.form(history, file.version.number) {
             None => composed(*id, (place, &slug), version, flags, text),
             Some(form) => {
-                let held = form.flags();
+                // The base has the flags of a known article; an older file may have others.
+                let held = if row.is_some() {
+                    Flags::default()
+                } else {
+                    form.flags()
+                };
                 form.edit(&Changes {
                     id: *id,
                     slug: slug_key(place, &slug, form.slug()),

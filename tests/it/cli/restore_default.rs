@@ -225,3 +225,24 @@ fn a_file_with_the_id_of_another_workspace_is_no_deleted_article() {
     let ran = kb.run(&["restore", "de/start"]).exits(2);
     assert!(!ran.stderr.contains("kbsync restore "), "{ran:#?}");
 }
+
+#[test]
+fn a_removed_file_comes_back_with_its_present_flags() {
+    let (service, kb, ids) = synced(&["one"]);
+    // The history has this file as a whole, because of its comment.
+    kb.edit(
+        FILE,
+        "---\n<p>",
+        "enabled: false # a draft of Ann's\n---\n<p>",
+    );
+    kb.run(&["sync"]).exits(0);
+    service
+        .sandbox
+        .edit(ids[0], |article| article.enabled = true);
+    kb.edit(FILE, "enabled: false # a draft of Ann's\n", "");
+    kb.run(&["sync"]).exits(0);
+    kb.remove(FILE);
+    kb.run(&["restore", FILE, "--yes"]).exits(0);
+    assert!(!kb.read(FILE).contains("enabled"), "{}", kb.read(FILE));
+    assert!(service.sandbox.article(ids[0]).expect("there").enabled);
+}
