@@ -113,12 +113,14 @@ fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
         .collect()
 }
 
-/// Asks about each part of an article's conflict. `None`: the person stopped.
+/// Asks about each part of an article's conflict. `places`: the present path of its file, and former ones. `None`: the
+/// person stopped.
 pub(super) fn asked(
     context: &Context,
     config: &Config,
     part: &Part,
     id: ArticleId,
+    places: &[String],
 ) -> Result<Option<Keep>, Failure> {
     let store = part.state(config)?;
     let known = store.as_ref().map(Store::conflicts).transpose()?;
@@ -126,16 +128,17 @@ pub(super) fn asked(
     let (Some(store), Some(row)) = (store, row) else {
         return Ok(None);
     };
-    let moved = store.article(id)?.map(|base| base.place);
-    let mut places = [Some(row.place.clone()), moved].into_iter().flatten();
-    let document = places.find_map(|place| document(part, &place));
+    let mut places = places.iter().filter_map(|path| path.split_once('/'));
+    let document = places.find_map(|(folder, file)| document(part, &Place::new(folder, file)));
     match (&document, &row.remote) {
         (Some(document), Some(remote)) => {
             Clashing::of(&store, &row, document, remote)?.ask(context)
         }
         (Some(_), None) => deleted(context, part, &row),
-        // Without a readable file there is nothing to choose; the cycle reports the options.
-        (None, _) => Ok(Some(Keep::Local)),
+        (None, _) => Err(Failure::usage(
+            format!("{} cannot be read", quoted(&part.path(&row.place))),
+            "put the file right, or choose with --keep local, remote or both",
+        )),
     }
 }
 

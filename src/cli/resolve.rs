@@ -23,10 +23,10 @@ use crate::{
         document::MAX_FILE,
     },
     model::{
-        ArticleId, Place,
+        ArticleId, Digest, Place, Version,
         path::{EXTENSION, quoted},
     },
-    reconcile::snapshot::{self, Direction},
+    reconcile::snapshot::{self, Decision, Direction},
 };
 use std::{io, path::PathBuf, process::Command};
 
@@ -107,14 +107,15 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
                 if !is_one {
                     context.out.note(escape(&path));
                 }
-                conflict_parts::asked(context, &config, &part, found.id)?
+                conflict_parts::asked(context, &config, &part, found.id, &found.places)?
             }
         };
         let Some(keep) = keep else {
             command.resolve.clear();
             break;
         };
-        command.resolve.insert(found.id, keep);
+        let shown = found.shown;
+        command.resolve.insert(found.id, Decision { keep, shown });
         match parts.iter_mut().find(|known| known.root == part.root) {
             Some(known) => known.scope.extend(found.places),
             None => parts.push(Part {
@@ -234,6 +235,8 @@ struct Found {
     places: Vec<String>,
     /// The path of the service's version.
     copy: Option<String>,
+    /// The digest of the service's version; `None`: the article is gone.
+    shown: Option<Digest>,
 }
 
 /// Returns the conflict at a path, or all conflicts in a folder. The copy's path is accepted, too, and a former path if
@@ -252,6 +255,7 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
+        let shown = row.remote.as_ref().map(Version::digest);
         let copy = row.copy.map(|copy| format!("{}/{copy}", row.place.folder));
         let is_named = |name: &String| is_at(name, path);
         let is_here = is_named(&places[0]) || copy.as_ref().is_some_and(is_named);
@@ -275,6 +279,7 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
             path: places[0].clone(),
             places,
             copy,
+            shown,
         });
     }
     formerly.truncate(1);

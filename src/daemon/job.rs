@@ -16,7 +16,7 @@ use crate::engine::{
 };
 use crate::model::{ArticleId, Digest, Place, Side};
 use crate::reconcile::new_categories::NewCategories;
-use crate::reconcile::snapshot::{Direction, Keep, OnConflict};
+use crate::reconcile::snapshot::{Decision, Direction, OnConflict};
 use crate::service::Purpose;
 pub use crate::web::shared_status::OpenItems;
 use std::{
@@ -151,7 +151,7 @@ pub struct CycleCommand {
     pub prefer: Option<OnConflict>,
     /// Conflicts that a person resolved.
     #[serde(default)]
-    pub resolve: BTreeMap<ArticleId, Keep>,
+    pub resolve: BTreeMap<ArticleId, Decision>,
     /// Actions that a person approved. The approvals are stored before the cycle.
     #[serde(default)]
     pub approve: Vec<Approval>,

@@ -311,7 +311,8 @@ fn changed<'a>(
     let flags = file.map_or(row.file_flags, |file| file.flags);
     let is_changed = version != newest || flags != row.file_flags;
     // A person may have chosen the service's version over the file.
-    let is_given_up = observed.request.resolve.get(&id) == Some(&Keep::Remote);
+    let decision = observed.request.resolve.get(&id);
+    let is_given_up = decision.is_some_and(|decision| decision.keep == Keep::Remote);
     (is_changed && !is_given_up).then(|| {
         Ok(Changed {
             action,

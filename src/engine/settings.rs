@@ -9,7 +9,7 @@ use crate::model::path::{CATEGORY_FILE, fold};
 use crate::model::{ArticleId, CategoryId, Digest, Place, Timestamp, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::new_categories::NewCategories;
-use crate::reconcile::snapshot::{Direction, Keep, OnConflict, Policy};
+use crate::reconcile::snapshot::{Decision, Direction, OnConflict, Policy};
 use crate::service::Purpose;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -146,7 +146,7 @@ pub struct CycleRequest {
     /// Overrides `on_conflict`.
     pub prefer: Option<OnConflict>,
     /// A person's choices for conflicts.
-    pub resolve: BTreeMap<ArticleId, Keep>,
+    pub resolve: BTreeMap<ArticleId, Decision>,
     /// The reason, if any, that git forbids deletions on the service.
     pub git_hold: Option<String>,
     /// The cause of the cycle.

@@ -10,7 +10,7 @@ use super::change::{self, Clash, ThreeWay};
 use super::merge;
 use super::plan::{Conflict, Outcome, Step};
 use super::settle::settle_article;
-use super::snapshot::{Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
+use super::snapshot::{Decision, Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
 use super::{Case, Planner};
 use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, quoted};
@@ -24,10 +24,11 @@ impl World<'_> {
         local: &Version,
         remote: Option<&Version>,
     ) -> Option<Keep> {
-        let keep = self.policy.resolve.get(&id).cloned()?;
+        let Decision { keep, shown } = self.policy.resolve.get(&id).cloned()?;
         let Some(conflict) = self.base.conflicts.get(&id) else {
             return Some(keep);
         };
+        let recorded = conflict.remote.as_ref();
         // The writer knows the file's new content and its new place.
         let words = Version {
             category: conflict.local.category,
@@ -45,7 +46,9 @@ impl World<'_> {
             Keep::Both => conflict.local == words,
             Keep::Parts(parts) => parts.file == words.digest(),
         };
-        (file && conflict.remote.as_ref() == remote).then_some(keep)
+        // A cycle may have recorded another version between the question and the answer.
+        let is_shown = recorded.map(Version::digest) == shown;
+        (file && is_shown && recorded == remote).then_some(keep)
     }
 
     pub(super) fn choice(&self, keep: Option<Keep>) -> Option<Keep> {

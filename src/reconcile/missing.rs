@@ -23,7 +23,9 @@ pub(super) fn removed(
         && row.written.as_ref() != Some(&seen.revision);
     let conflict = world.base.conflicts.get(&id);
     let edited = seen.version != row.remote || published || conflict.is_some();
-    let wished = world.choice(world.policy.resolve.get(&id).cloned()) == Some(Keep::Remote);
+    let decision = world.policy.resolve.get(&id);
+    let keep = decision.map(|decision| decision.keep.clone());
+    let wished = world.choice(keep) == Some(Keep::Remote);
     if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
         // There is no file, so no local version to keep, and the message says so.
         let place = place_in_conflict(world.base, conflict);

@@ -196,6 +196,26 @@ impl Direction {
 
 /// A person's decision on a conflict (`kbsync resolve`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The choice.
+    pub keep: Keep,
+    /// The service's version that the person was shown; `None`: the article was gone.
+    pub shown: Option<Digest>,
+}
+
+impl Decision {
+    /// Makes a decision on a conflict as it was shown.
+    pub fn on(shown: &ConflictRow, keep: Keep) -> Self {
+        Self {
+            keep,
+            shown: shown.remote.as_ref().map(Version::digest),
+        }
+    }
+}
+
+/// A person's choice in a conflict.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// The file as it is now.
@@ -234,7 +254,7 @@ pub struct Policy {
     /// `draft` for new files without that key.
     pub new_draft: bool,
     /// Conflicts that this command settles by a person's decision.
-    pub resolve: BTreeMap<ArticleId, Keep>,
+    pub resolve: BTreeMap<ArticleId, Decision>,
     /// Categories named in the settings: their folders are created even without articles.
     pub wanted_categories: BTreeSet<CategoryId>,
 }

@@ -164,7 +164,7 @@ fn a_word_settles_the_two_versions_that_were_shown() {
             for here in change {
                 edit(&mut world, *here);
             }
-            world.policy.resolve.insert(article("a"), keep.clone());
+            world.decide("a", keep.clone());
             let text = world.planned();
             assert_eq!(short(&text), plan, "{keep:?} {change:?}");
             // The command's choice counts even if the copy was deleted.
@@ -201,7 +201,7 @@ fn deleted_there_and_edited_here_is_settled_by_a_word() {
         if edited {
             edit(&mut world, true);
         }
-        world.policy.resolve.insert(article("a"), keep.clone());
+        world.decide("a", keep.clone());
         assert_eq!(short(&world.planned()), plan, "{keep:?} {edited}");
     }
 }
@@ -216,7 +216,7 @@ fn a_file_that_was_removed_in_conflict_waits_for_its_copy() {
     world.refresh();
     assert_eq!(short(&world.planned()), "<> conflict start/a.html, held");
     let mut wished = world.clone();
-    wished.policy.resolve.insert(article("a"), Keep::Remote);
+    wished.decide("a", Keep::Remote);
     let restored = "<- restore start/a.html, removed here and edited on the service: the edit wins";
     assert_eq!(short(&wished.planned()), restored);
     drop_copy(&mut world);

@@ -90,7 +90,11 @@ fn deletions(world: &Small, paired: &Paired, plan: &Plan) {
                 assert!(!unready.iter().any(|unknown| unknown.place == row.place));
             }
             Step::RemoveFile { id, version, .. } => {
-                let resolved = world.policy.resolve.get(id) == Some(&Keep::Remote);
+                let resolved = world
+                    .policy
+                    .resolve
+                    .get(id)
+                    .is_some_and(|decided| decided.keep == Keep::Remote);
                 let chosen = resolved || world.policy.on_conflict == OnConflict::Remote;
                 // Many articles that vanished at once are held before all of them are probed.
                 let gone = world.remote.articles.get(id) == Some(&Remote::Gone);

@@ -29,8 +29,8 @@ use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{Conflict, Plan, Settle, Step};
 use crate::reconcile::scope::Scope;
 use crate::reconcile::snapshot::{
-    Base, Bodies, Direction, LocalCategory, LocalFile, LocalSnapshot, OnConflict, Policy, Remote,
-    RemoteSnapshot, Seen, Unknown,
+    Base, Bodies, Decision, Direction, Keep, LocalCategory, LocalFile, LocalSnapshot, OnConflict,
+    Policy, Remote, RemoteSnapshot, Seen, Unknown,
 };
 use crate::reconcile::{self, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,6 +130,15 @@ impl<'a> Entry<'a> {
 }
 
 impl Small {
+    /// Settles the conflict of an article as it was shown last.
+    pub(super) fn decide(&mut self, name: &str, keep: Keep) {
+        let shown = self.base.conflicts.get(&article(name));
+        let shown = shown.and_then(|row| row.remote.as_ref());
+        let shown = shown.map(Version::digest);
+        let decision = Decision { keep, shown };
+        self.policy.resolve.insert(article(name), decision);
+    }
+
     /// Parks the first action of the plan, as refused by the service.
     pub(super) fn refuse_first(&mut self, reason: &str) {
         let plan = self.plan();

@@ -615,6 +615,28 @@ fn on_a_terminal_each_part_in_conflict_is_asked_for_and_the_rest_is_merged() {
 }
 
 #[test]
+fn on_a_terminal_a_renamed_file_in_conflict_is_asked_for_too() {
+    for is_synced in [true, false] {
+        let (service, kb, one) = in_parts();
+        let mirror = kb.mirror();
+        let (from, to) = ("start/one.html", "start/renamed.html");
+        std::fs::rename(mirror.join(from), mirror.join(to)).expect("renamed");
+        if is_synced {
+            kb.run(&["sync"]).exits(3);
+        }
+        let before = service.text(one);
+        let resolve = ["resolve", "start/renamed.html"];
+        kb.at_terminal(&resolve, &[("1 of 3", ""), ("[q]uit?", "q\r")])
+            .exits(3);
+        assert_eq!(service.text(one), before);
+        // A file that cannot be read is no answer.
+        kb.write("start/renamed.html", "no front matter");
+        kb.at_terminal(&["resolve", "start/one.html"], &[]).exits(2);
+        assert_eq!(service.text(one), before);
+    }
+}
+
+#[test]
 fn who_stops_at_a_question_has_settled_nothing() {
     let (service, kb, one) = in_parts();
     let before = (service.text(one), kb.read("start/one.html"));

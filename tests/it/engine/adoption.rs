@@ -2,7 +2,8 @@
 //! different versions wait, and nothing is deleted.
 
 use crate::support::look::{
-    articles, assert_quiet, both, changed_rows, dump, held, kept, paths, problems, requests, row,
+    articles, assert_quiet, both, changed_rows, decision, dump, held, kept, paths, problems,
+    requests, row,
 };
 use crate::support::world::{World, lines};
 use kbsync::model::{ArticleId, WorkspaceId};
@@ -98,7 +99,9 @@ async fn different_files_are_conflicts_each_with_its_copy() {
     // The conflicts are settled by hand: the file for the first, the service's version for the second.
     world.remove("a/one.conflict.html");
     let mut request = both();
-    request.resolve.insert(ArticleId::new(two), Keep::Remote);
+    request
+        .resolve
+        .extend([decision(&world.path(""), ArticleId::new(two), Keep::Remote)]);
     let report = world.run(&request).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
     assert_eq!(
@@ -217,7 +220,9 @@ async fn f050_f088_without_a_base_nothing_is_deleted_on_either_side() {
     assert_eq!(held(&report).len(), 1);
     assert_eq!(report.requests.total, 1, "the answer is known");
     let mut request = both();
-    request.resolve.insert(ArticleId::new(two), Keep::Local);
+    request
+        .resolve
+        .extend([decision(&world.path(""), ArticleId::new(two), Keep::Local)]);
     let report = world.run(&request).await;
     assert_eq!(lines(&report), ["create remote a/two.html done"]);
     assert_eq!(world.sandbox().articles().len(), 3);

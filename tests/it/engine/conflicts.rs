@@ -1,8 +1,8 @@
 //! Edits on both sides: the merges, the conflicts that wait for a person, and the ways to settle them.
 
 use crate::support::look::{
-    articles, assert_quiet, both, changed_rows, dump, held, kept, let_stamps_settle, problems,
-    requests, stamps,
+    articles, assert_quiet, both, changed_rows, decision, dump, held, kept, let_stamps_settle,
+    problems, requests, stamps,
 };
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
@@ -90,9 +90,10 @@ async fn the_copy_of_a_hidden_article_hides_it_too() {
     assert_quiet(&world, 1).await;
 }
 
-fn resolve(id: Uuid, keep: Keep) -> CycleRequest {
+fn resolve(world: &World, id: Uuid, keep: Keep) -> CycleRequest {
     let mut request = both();
-    request.resolve.insert(ArticleId::new(id), keep);
+    let decided = decision(&world.path(""), ArticleId::new(id), keep);
+    request.resolve.extend([decided]);
     request
 }
 
@@ -161,6 +162,28 @@ async fn f068_settled_over_a_version_that_nobody_was_shown_is_a_new_conflict() {
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
     assert_eq!(on_service(&world, one), "<p>One, ours.</p><p>Two.</p>");
     assert_quiet(&world, 1).await;
+}
+
+#[tokio::test]
+async fn f068_a_version_that_a_poll_recorded_during_the_question_is_not_settled() {
+    for keep in [Keep::Local, Keep::Remote, Keep::Both] {
+        let (world, one) = in_conflict().await;
+        let decided = resolve(&world, one, keep.clone());
+        let newer = "<p>One, theirs again.</p><p>Two.</p>";
+        theirs(&world, one, newer);
+        world.sync().await;
+        let report = world.run(&decided).await;
+        assert_eq!(
+            lines(&report),
+            ["conflict both a/one.html held"],
+            "{keep:?}"
+        );
+        assert_eq!(on_service(&world, one), newer);
+        assert!(world.read("a/one.html").contains("mine"));
+        // The version that is shown now can be settled.
+        let report = world.run(&resolve(&world, one, keep)).await;
+        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    }
 }
 
 #[tokio::test]
@@ -249,7 +272,7 @@ fn copy_with(world: &World, text: &str) -> String {
 async fn a_person_settles_it_with_one_word() {
     for keep in [Keep::Local, Keep::Remote, Keep::Both] {
         let (world, one) = in_conflict().await;
-        let report = world.run(&resolve(one, keep.clone())).await;
+        let report = world.run(&resolve(&world, one, keep.clone())).await;
         assert_eq!(
             report.outcome.exit_code(),
             0,
@@ -521,7 +544,7 @@ async fn f058_renamed_on_both_sides_is_a_conflict_about_the_address_alone() {
     assert_eq!(lines(&report), ["conflict both a/uno.html held"]);
     assert_eq!(report.requests.put, 0);
     assert!(world.read("a/uno.conflict.html").contains("slug: eins"));
-    let report = world.run(&resolve(one, Keep::Local)).await;
+    let report = world.run(&resolve(&world, one, Keep::Local)).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
     let article = world.sandbox().article(one).expect("there");
     assert_eq!(article.slug, "uno");
@@ -571,7 +594,7 @@ async fn a_conflict_whose_article_is_deleted_keeps_the_writers_file() {
         assert_eq!(lines(&report), ["conflict both a/one.html held"]);
         assert!(world.read("a/one.html").contains(MINE));
     }
-    let report = world.run(&resolve(one, Keep::Local)).await;
+    let report = world.run(&resolve(&world, one, Keep::Local)).await;
     assert_eq!(lines(&report), ["create remote a/one.html done"]);
     assert!(!world.exists(COPY));
     assert!(
@@ -704,12 +727,12 @@ async fn a_file_that_took_the_name_of_one_in_conflict_gets_a_copy_of_its_own() {
         .collect();
     assert_eq!(copies.len(), 2, "{copies:?}");
     // A settlement settles one conflict only.
-    world.run(&resolve(one, Keep::Local)).await;
+    world.run(&resolve(&world, one, Keep::Local)).await;
     let report = world.sync().await;
     assert_eq!(on_service(&world, one), MINE);
     assert_eq!(on_service(&world, two), "<p>2, theirs.</p>");
     assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
-    world.run(&resolve(two, Keep::Local)).await;
+    world.run(&resolve(&world, two, Keep::Local)).await;
     assert_eq!(on_service(&world, two), "<p>2, mine.</p>");
     let left = articles(&world);
     assert!(
@@ -731,7 +754,7 @@ async fn a_file_that_moves_to_another_folder_takes_its_conflict_along() {
         assert_eq!(report.requests.put, 0);
         assert_eq!(on_service(&world, one), THEIRS);
     }
-    let report = world.run(&resolve(one, Keep::Local)).await;
+    let report = world.run(&resolve(&world, one, Keep::Local)).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
     let article = world.sandbox().article(one).expect("there");
     assert_eq!(
@@ -760,7 +783,7 @@ async fn keep_local_creates_a_deleted_article_anew_even_when_the_edit_was_undone
     world.sandbox().remove(one);
     assert_eq!(world.sync().await.outcome.exit_code(), 3);
     world.edit("a/one.html", "One, edited.", "One.");
-    world.run(&resolve(one, Keep::Local)).await;
+    world.run(&resolve(&world, one, Keep::Local)).await;
     assert!(world.read("a/one.html").contains("<p>One.</p>"));
     let again = world.sandbox().articles();
     assert!(

@@ -4,6 +4,7 @@
 //! lost, and then a quiet cycle (promise 7; failures rows 1 to 8).
 
 use crate::support::hostile::{self, Meddler, Stage, calm, dies_at, engine};
+use crate::support::look::decision;
 use crate::support::words::{Sides, Written};
 use futures_util::FutureExt as _;
 use kbsync::engine::report::{Ending, Report, Status};
@@ -462,7 +463,9 @@ const RESOLVED: Scenario = Scenario {
     request: |world| {
         let mut request = sync_all(world);
         let id = ArticleId::new(id_of(world, "clash"));
-        request.resolve.insert(id, Keep::Both);
+        request
+            .resolve
+            .extend([decision(&world.path(""), id, Keep::Both)]);
         request
     },
     ending: Ending::Done,
@@ -487,7 +490,8 @@ const ANEW: Scenario = Scenario {
             .iter()
             .map(|row| row.id)
             .filter(|id| !there.iter().any(|article| article.id == id.uuid()));
-        request.resolve.extend(gone.map(|id| (id, Keep::Local)));
+        let decided = gone.map(|id| decision(&world.path(""), id, Keep::Local));
+        request.resolve.extend(decided);
         request
     },
     ending: Ending::Done,

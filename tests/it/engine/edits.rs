@@ -1,5 +1,6 @@
 //! A writer's edits of a file, and the requests that must follow.
 
+use crate::support::look::decision;
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::settings::CycleRequest;
@@ -579,7 +580,12 @@ async fn f045_edited_here_and_gone_there_waits_for_a_person() {
         world.sandbox().clear_requests();
         let report = world
             .run(&CycleRequest {
-                resolve: [(ArticleId::new(ids[0]), keep.clone())].into(),
+                resolve: [decision(
+                    &world.path(""),
+                    ArticleId::new(ids[0]),
+                    keep.clone(),
+                )]
+                .into(),
                 ..CycleRequest::new(Direction::Both)
             })
             .await;

@@ -7,6 +7,7 @@
 use crate::support::hostile::{
     Meddler, Moment, Stage, calm, engine, store, sync, sync_with, world,
 };
+use crate::support::look::decision;
 use crate::support::words::{self, Words};
 use crate::support::world::lines;
 use kbsync::engine::Clock;
@@ -264,7 +265,7 @@ async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
         let (report, _) = witnessed(&stage, &both_ways()).await;
         assert_eq!(report.outcome.exit_code(), 3);
         let request = CycleRequest {
-            resolve: [(ArticleId::new(one), keep.clone())].into(),
+            resolve: [decision(&stage.path(""), ArticleId::new(one), keep.clone())].into(),
             ..both_ways()
         };
         let (report, asked) = witnessed(&stage, &request).await;

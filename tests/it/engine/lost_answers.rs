@@ -1,7 +1,7 @@
 //! Lost responses: a POST without duplicates, a PUT and a DELETE that are read after (failures rows 14 to 17, 20).
 
 use crate::support::hostile::{self, Stage, settle};
-use crate::support::look::{assert_quiet, requests};
+use crate::support::look::{assert_quiet, decision, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::CycleRequest;
@@ -1158,7 +1158,9 @@ async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer(
         assert_eq!(deleted, [Side::Remote]);
         drop(store);
         let mut request = CycleRequest::new(Direction::Both);
-        request.resolve.insert(ArticleId::new(one), Keep::Local);
+        request
+            .resolve
+            .extend([decision(&world.path(""), ArticleId::new(one), Keep::Local)]);
         let mut engine = hostile::engine(&world, &hostile::calm());
         let report = engine.cycle(&request).await.expect("a cycle");
         drop(engine);

@@ -1,7 +1,7 @@
 //! Colleagues' edits in the service's editor, and the resulting changes in the mirror.
 
 use crate::support::look::{
-    articles, assert_quiet, both, held, kept, paths, problems, requests, row,
+    articles, assert_quiet, both, decision, held, kept, paths, problems, requests, row,
 };
 use crate::support::world::{World, lines};
 use kbsync::reconcile::guard::MaxDeletes;
@@ -785,7 +785,9 @@ async fn f045_deleted_there_and_edited_here_waits_for_a_person() {
         assert_eq!(requests(&world), ["GET listing 200"], "the 404 is known");
         assert_eq!(articles(&world), ["a/one.html", "a/two.html"]);
         let mut request = both();
-        request.resolve.insert(ArticleId::new(one), keep.clone());
+        request
+            .resolve
+            .extend([decision(&world.path(""), ArticleId::new(one), keep.clone())]);
         let report = world.run(&request).await;
         assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
         match keep {

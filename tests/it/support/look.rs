@@ -4,10 +4,11 @@ use crate::support::world::World;
 use kbsync::engine::report::{Report, Status};
 use kbsync::model::base::ArticleRow;
 use kbsync::model::{ArticleId, Side};
-use kbsync::reconcile::snapshot::Direction;
-use kbsync::state::{StoredVersion, Subject};
+use kbsync::reconcile::snapshot::{Decision, Direction, Keep};
+use kbsync::state::{Store, StoredVersion, Subject};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use uuid::Uuid;
 
 /// The request of a plain `sync`.
@@ -209,4 +210,15 @@ pub(crate) fn stamps(world: &World) -> BTreeMap<String, (u64, u64, i64, i64, i64
         }
     }
     stamps
+}
+
+/// A person's decision on the conflict of an article, as the state of this mirror shows it now.
+pub(crate) fn decision(mirror: &Path, id: ArticleId, keep: Keep) -> (ArticleId, Decision) {
+    let store = Store::open_read_only(&mirror.join(".kbsync"), None).expect("a state");
+    let rows = store.map_or_else(Vec::new, |store| store.conflicts().expect("read"));
+    let decision = match rows.iter().find(|row| row.id == id) {
+        Some(row) => Decision::on(row, keep),
+        None => Decision { keep, shown: None },
+    };
+    (id, decision)
 }

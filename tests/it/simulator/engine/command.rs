@@ -10,7 +10,7 @@ use kbsync::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
 use kbsync::model::{ArticleId, Place, Side, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
-use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
+use kbsync::reconcile::snapshot::{Decision, Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,7 +152,7 @@ impl Run<'_> {
             Kept::Both => Keep::Both,
         };
         Some(CycleRequest {
-            resolve: BTreeMap::from([(row.id, keep)]),
+            resolve: BTreeMap::from([(row.id, Decision::on(&row, keep))]),
             scope: vec![row.place.to_string()],
             ..asked(Direction::Both)
         })
