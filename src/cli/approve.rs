@@ -141,7 +141,7 @@ async fn look(
             Usage::default(),
             engine.service().usage(),
         ));
-        let planned = plan.map_err(Failure::of)?.actions.into_iter();
+        let planned = plan?.actions.into_iter();
         let rule = |action: &Action| action.held.as_ref().map(|hold| hold.rule);
         let (actions, mut with_category): (Vec<Action>, Vec<Action>) =
             planned.partition(|action| {
@@ -158,7 +158,7 @@ async fn look(
                 part,
                 actions,
                 with_category,
-                unreported: unreported.map_err(Failure::of)?,
+                unreported: unreported?,
             });
         }
     }

@@ -23,7 +23,6 @@ use crate::{
     },
     mirror::RealDisk,
     model::path::quoted_as_git,
-    service::ServiceError,
 };
 use anstyle::Style;
 use dialoguer::console::measure_text_width;
@@ -127,17 +126,10 @@ async fn compare(
     let mut store = open::read_state(config, &part.root)?;
     let disk = RealDisk::open(&part.root.path)?;
     let settings = open::settings(config, &part.root);
-    let comparer = Comparer::new(&disk, &mut store, part.scope.clone()).map_err(Failure::of)?;
+    let comparer = Comparer::new(&disk, &mut store, part.scope.clone())?;
     match session {
-        Some(session) => {
-            let found = comparer.with_service(&session.client()?, &settings).await;
-            let failure = |error: anyhow::Error| match error.downcast::<ServiceError>() {
-                Ok(error) => error.into(),
-                Err(error) => Failure::of(error),
-            };
-            found.map_err(failure)
-        }
-        None => comparer.with_base(&settings).map_err(Failure::of),
+        Some(session) => Ok(comparer.with_service(&session.client()?, &settings).await?),
+        None => Ok(comparer.with_base(&settings)?),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Turns errors into failures for a person: what failed, why, the remedy, and the exit code.
 //!
-//! Errors of the lower modules are typed where a caller branches; here they become text. All go through
-//! [`Failure::of`], so that the same error always has the same code and remedy.
+//! Errors of the lower modules are typed where a caller branches; here they become text, by one conversion, so that the
+//! same error always has the same code and remedy.
 
 use super::exit::ExitCode;
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
         lock::LockError,
         scan::ScanError,
     },
+    model::time::wait_in_words,
     service::{self, ServiceError},
     state::{self, StateError},
 };
-use rustix::io::Errno;
-use std::{error::Error, fmt, io, os::unix::fs::MetadataExt as _};
+use std::{error::Error, fmt, io};
 
 /// The reason why a command failed.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Makes a failure with its remedy.
+    /// Makes a failure with its remedy; an empty remedy is none.
     pub fn new(code: ExitCode, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             code,
             error: anyhow::Error::msg(message.into()),
-            help: Some(help.into()),
+            help: Some(help.into()).filter(|help| !help.is_empty()),
         }
     }
 
@@ -61,14 +61,6 @@ impl Failure {
         self
     }
 
-    /// Returns the remedy: a higher limit if too many files are open, otherwise the failure's own remedy.
-    pub fn remedy(&self) -> Option<&str> {
-        if lacks_descriptors(&self.error) {
-            return Some(RAISE_LIMIT);
-        }
-        self.help.as_deref()
-    }
-
     /// Returns whether the reader of our output has closed the pipe (`kbsync … | head`), which is no error.
     pub fn is_broken_pipe(&self) -> bool {
         self.error
@@ -77,47 +69,10 @@ impl Failure {
             .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Makes a failure from an error of a lower module, with or without context.
-    pub fn of(error: anyhow::Error) -> Self {
-        let error = match error.downcast::<Refused>() {
-            Ok(refused) => return refused.into(),
-            Err(error) => error,
-        };
-        let asked = error
-            .chain()
-            .find_map(|cause| Some(cause.downcast_ref::<ServiceError>()?.kind.clone()));
-        let stop = error.downcast_ref::<Stop>();
-        let stopped = stop.and_then(|stop| Some(stop.service_failure()?.0.clone()));
-        let is_mirror = stop.is_some_and(|stop| stop.cause == StopCause::Mirror);
-        let mirror = is_mirror.then_some((ExitCode::Failed, Some(CHECK_SET_UP)));
-        let advised = error.chain().find_map(advice).or(mirror);
-        let owner = error.chain().find_map(owner_if_denied);
-        // Bare errors of the lower modules are fragments; errors with context are sentences already.
-        let is_fragment = error.chain().next().is_some_and(|first| {
-            first.is::<ServiceError>() || first.is::<ScanError>() || advice(first).is_some()
-        });
-        let error = if is_fragment {
-            anyhow::Error::new(FailedTo(error))
-        } else {
-            error
-        };
-        if let Some(kind) = asked.or(stopped) {
-            return Self::asked(&kind, error);
-        }
-        let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
-        let help = help.map(|help| match owner {
-            Some(owner) => format!("{help}; {owner}"),
-            None => help.to_owned(),
-        });
-        Self { code, error, help }
-    }
-
     /// Returns the error and its remedy in one sentence.
     pub fn with_remedy(&self) -> String {
-        match self.remedy() {
-            Some(remedy) => format!("{:#}; {remedy}", self.error),
-            None => format!("{:#}", self.error),
-        }
+        let help = self.help.iter().map(|help| format!("; {help}"));
+        format!("{:#}{}", self.error, help.collect::<String>())
     }
 
     /// Makes a failure for the token of a daemon, which the service refused.
@@ -129,45 +84,72 @@ impl Failure {
              before the next try, and must be restarted for a variable",
         )
     }
-
-    /// Makes a failure from the service's answer. The message about a refused token begins with the token, because the
-    /// failed request says little.
-    fn asked(kind: &service::ErrorKind, error: anyhow::Error) -> Self {
-        let (code, help) = advice_of_service(kind);
-        let error = if *kind == service::ErrorKind::Unauthorized {
-            error.context("the service refused the token")
-        } else {
-            error
-        };
-        let help = Some(help);
-        Self { code, error, help }
-    }
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
-        Refusal {
-            code: refused.kind.exit_code(),
-            message: refused.message,
-            help: refused.help,
-            ..Refusal::default()
+/// Makes a failure from an error of a lower module, with or without context.
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error: anyhow::Error = error.into();
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            let code = ExitCode::numbered(refused.kind.exit_code());
+            return Self::new(code, &*refused.message, &*refused.help);
         }
-        .into()
+        if let Some(wrong) = error.downcast_ref::<ConfigError>() {
+            return Self {
+                code: ExitCode::Usage,
+                help: wrong.remedy.clone(),
+                error,
+            };
+        }
+        let kinds = |cause: &(dyn Error + 'static)| {
+            let error = cause.downcast_ref::<ServiceError>();
+            error.map(|error| error.kind.clone())
+        };
+        let stop = error.downcast_ref::<Stop>();
+        let stopped = stop.and_then(|stop| Some(stop.service_failure()?.0.clone()));
+        let service = error.chain().find_map(kinds).or(stopped);
+        let is_mirror = stop.is_some_and(|stop| stop.cause == StopCause::Mirror);
+        let mirror = is_mirror.then_some((ExitCode::Failed, Some(CHECK_SET_UP)));
+        let advised = error.chain().find_map(advice).or(mirror);
+        // Bare errors of the lower modules are fragments; errors with context are sentences already.
+        let mut error = match error.chain().next() {
+            // Only the printing of results returns bare I/O errors.
+            Some(first) if first.is::<io::Error>() => error.context("the output cannot be written"),
+            Some(first)
+                if first.is::<ServiceError>()
+                    || first.is::<ScanError>()
+                    || advice(first).is_some() =>
+            {
+                anyhow::Error::new(FailedTo(error))
+            }
+            Some(_) | None => error,
+        };
+        let (code, help) = match service {
+            Some(kind) => {
+                // The failed request says little about a refused token.
+                if kind == service::ErrorKind::Unauthorized {
+                    error = error.context("the service refused the token");
+                }
+                let (code, help) = advice_of_service(&kind);
+                (code, Some(help))
+            }
+            None => {
+                let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
+                (code, help.map(str::to_owned))
+            }
+        };
+        Self { code, error, help }
     }
 }
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        let error = anyhow::Error::msg(refusal.message);
-        let path = refusal.path.filter(|path| !path.is_empty());
-        Self {
-            code: ExitCode::numbered(refusal.code),
-            error: match path {
-                Some(path) => error.context(path),
-                None => error,
-            },
-            help: Some(refusal.help).filter(|help| !help.is_empty()),
+        let code = ExitCode::numbered(refusal.code);
+        let mut failure = Self::new(code, refusal.message, refusal.help);
+        if let Some(path) = refusal.path.filter(|path| !path.is_empty()) {
+            failure.error = failure.error.context(path);
         }
+        failure
     }
 }
 
@@ -176,50 +158,9 @@ impl From<Failure> for Refusal {
         Self {
             code: failure.code.number(),
             message: format!("{:#}", failure.error),
-            help: failure.remedy().unwrap_or_default().to_owned(),
+            help: failure.help.unwrap_or_default(),
             path: None,
         }
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self {
-            code: ExitCode::Usage,
-            help: error.remedy.clone(),
-            error: error.into(),
-        }
-    }
-}
-
-impl From<ServiceError> for Failure {
-    fn from(error: ServiceError) -> Self {
-        Self::of(error.into())
-    }
-}
-
-impl From<StateError> for Failure {
-    fn from(error: StateError) -> Self {
-        Self::of(error.into())
-    }
-}
-
-impl From<LockError> for Failure {
-    fn from(error: LockError) -> Self {
-        Self::of(error.into())
-    }
-}
-
-impl From<DiskError> for Failure {
-    fn from(error: DiskError) -> Self {
-        Self::of(error.into())
-    }
-}
-
-/// Only the printing of results returns bare I/O errors.
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::failed(anyhow::Error::new(error).context("the output cannot be written"))
     }
 }
 
@@ -288,22 +229,6 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
     }
 }
 
-/// Returns, if the lock may not be written, the user that kbsync runs as and the owner of the nearest existing folder:
-/// in a container the two differ.
-fn owner_if_denied(cause: &(dyn Error + 'static)) -> Option<String> {
-    let LockError::Io { source, path } = cause.downcast_ref::<LockError>()? else {
-        return None;
-    };
-    let mut folders = path.ancestors();
-    let found = folders.find_map(|folder| Some((folder, folder.metadata().ok()?)));
-    let (folder, metadata) = found.filter(|_| source.kind() == io::ErrorKind::PermissionDenied)?;
-    let user = rustix::process::geteuid().as_raw();
-    let (folder, owner) = (folder.display(), metadata.uid());
-    Some(format!(
-        "kbsync runs as user {user}, and {folder} belongs to user {owner}"
-    ))
-}
-
 fn advice_of_lock(error: &LockError) -> Advice {
     let help = match error {
         LockError::Taken(_) => {
@@ -315,78 +240,57 @@ fn advice_of_lock(error: &LockError) -> Advice {
         }
         LockError::NotAFile(_) => "move it away; kbsync creates the file anew",
         LockError::Io { source, .. } => {
-            let kind = source.kind();
-            let shared =
-                if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
-                    DiskErrorKind::Full.remedy()
-                } else if kind == io::ErrorKind::ReadOnlyFilesystem {
-                    DiskErrorKind::ReadOnly.remedy()
-                } else {
-                    None
-                };
-            shared.unwrap_or("let this user read and write the mirror's folder and `.kbsync` in it")
+            let is_full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+            let shared = if is_full.contains(&source.kind()) {
+                DiskErrorKind::Full
+            } else if source.kind() == io::ErrorKind::ReadOnlyFilesystem {
+                DiskErrorKind::ReadOnly
+            } else {
+                DiskErrorKind::Other
+            };
+            let own = "let this user read and write the mirror's folder and `.kbsync` in it";
+            shared.remedy().unwrap_or(own)
         }
     };
     (ExitCode::Failed, Some(help))
 }
 
-const RAISE_LIMIT: &str =
-    "too many files are open: raise the limit with `ulimit -n 1024`, and run the command again";
-
-/// Returns whether the limit of open files caused the error.
-fn lacks_descriptors(error: &anyhow::Error) -> bool {
-    let numbers = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
-    numbers
-        .map(Errno::from_raw_os_error)
-        .any(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
-}
-
 fn advice_of_service(kind: &service::ErrorKind) -> (ExitCode, String) {
-    match kind {
-        service::ErrorKind::Unauthorized => (
-            ExitCode::Failed,
+    use service::ErrorKind::{
+        BudgetSpent, Closed, Forbidden, NotFound, RateLimited, Refused, TooLarge, Unauthorized,
+        Unavailable, Unreadable,
+    };
+    let code = match kind {
+        Refused => ExitCode::Partial,
+        RateLimited { .. } | BudgetSpent { .. } | Unavailable | Closed => ExitCode::Retry,
+        Unauthorized | Forbidden | NotFound | Unreadable | TooLarge => ExitCode::Failed,
+    };
+    let help = match kind {
+        Unauthorized => {
             "make a new token in your account on the service, and put it where the old one was, as in\n  \
              export KBSYNC_TOKEN=THE-NEW-TOKEN"
-                .into(),
-        ),
-        service::ErrorKind::Forbidden => (
-            ExitCode::Failed,
-            "ask the workspace's owner for the right to do this, or use another token".into(),
-        ),
-        service::ErrorKind::NotFound => (
-            ExitCode::Failed,
-            "check the service's address and the workspace's id; `kbsync workspaces` lists what the token may use".into(),
-        ),
-        service::ErrorKind::Refused => (
-            ExitCode::Partial,
-            "correct the fault that the service names".into(),
-        ),
-        service::ErrorKind::RateLimited { .. } => (
-            ExitCode::Retry,
-            "the service allows 60 requests a minute and 1,440 a day; try again later".into(),
-        ),
-        service::ErrorKind::BudgetSpent { free_in } => {
-            let seconds = std::time::Duration::from_secs(free_in.as_secs());
-            let wait = crate::model::time::in_words(seconds);
-            (
-                ExitCode::Retry,
-                format!("the requests of this day are spent; try again in {wait}"),
-            )
         }
-        service::ErrorKind::Unavailable => (
-            ExitCode::Retry,
-            "check the network and the service's address, then try again".into(),
-        ),
-        service::ErrorKind::Closed => (ExitCode::Retry, "run the command again".into()),
-        service::ErrorKind::Unreadable => (
-            ExitCode::Failed,
-            "check that the address is that of the service itself, not of a proxy or a login page".into(),
-        ),
-        service::ErrorKind::TooLarge => (
-            ExitCode::Failed,
-            "shorten the article in the dashboard".into(),
-        ),
-    }
+        Forbidden => "ask the workspace's owner for the right to do this, or use another token",
+        NotFound => {
+            "check the service's address and the workspace's id; `kbsync workspaces` lists what the token may use"
+        }
+        Refused => "correct the fault that the service names",
+        RateLimited { .. } => {
+            "the service allows 60 requests a minute and 1,440 a day; try again later"
+        }
+        BudgetSpent { free_in } => {
+            let wait = wait_in_words(*free_in);
+            return (
+                code,
+                format!("the requests of this day are spent; try again in {wait}"),
+            );
+        }
+        Unavailable => "check the network and the service's address, then try again",
+        Closed => "run the command again",
+        Unreadable => {
+            "check that the address is that of the service itself, not of a proxy or a login page"
+        }
+        TooLarge => "shorten the article in the dashboard",
+    };
+    (code, help.to_owned())
 }

@@ -42,7 +42,7 @@ impl FirstSyncPreview {
         }
         let disk = RealDisk::open(folder)?;
         let scanned = scan(&disk, &|_, _| None, &|_| None, &mut |file| found.add(&file));
-        let scanned = scanned.map_err(|error| Failure::of(error.into()))?;
+        let scanned = scanned?;
         for category in scanned.categories {
             found.add_category(category);
         }

@@ -82,7 +82,7 @@ pub(super) fn record(failure: &Failure) {
         .flatten_event(true);
     // An error means that the log has been started already.
     only_errors.try_init().ok();
-    let (code, help) = (failure.code.number(), failure.remedy());
+    let (code, help) = (failure.code.number(), failure.help.as_deref());
     tracing::error!(exit_code = code, help, "{:#}", failure.error);
 }
 

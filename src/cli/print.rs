@@ -114,7 +114,7 @@ impl Output {
             Some(failure) => self.json(&FailedReport {
                 report,
                 error: format!("{:#}", failure.error),
-                help: failure.remedy(),
+                help: failure.help.as_deref(),
                 exit_code: code.number(),
             }),
         }
@@ -157,7 +157,7 @@ impl Output {
             // Writing into a string cannot fail.
             write!(text, "\n  caused by: {}", escape_block(&cause.to_string())).ok();
         }
-        if let Some(help) = failure.remedy() {
+        if let Some(help) = failure.help.as_deref() {
             write!(text, "\n{HELP}help:{HELP:#} {}", escape_block(help)).ok();
         }
         self.stderr(&text);

@@ -62,8 +62,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         .zip(services)
         .map(|(root, service)| {
             let engine = open::write_state(&config, root)
-                .and_then(|store| open::engine(&config, root, service, store))
-                .map_err(Failure::of)?
+                .and_then(|store| open::engine(&config, root, service, store))?
                 .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {
                 prefix: prefix(&config, root),
@@ -151,7 +150,7 @@ fn advise(source: String) -> Box<Advise> {
         let stop = error.downcast_ref::<Stop>().and_then(Stop::service_failure);
         let failure = match stop {
             Some((ErrorKind::Unauthorized, _)) => Failure::daemon_token(&source),
-            Some(_) | None => Failure::of(error),
+            Some(_) | None => Failure::from(error),
         };
         failure.into()
     })

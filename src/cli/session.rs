@@ -91,9 +91,8 @@ impl<'c> Session<'c> {
         self.client()?;
         if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
             // After the lock the folder counts as synced, so the unfinished restore is stored before.
-            let mut store = open::unlocked_state(self.config, root).map_err(Failure::of)?;
-            open_actions::begin_restore(&mut store, articles_of(&command.restore))
-                .map_err(Failure::of)?;
+            let mut store = open::unlocked_state(self.config, root)?;
+            open_actions::begin_restore(&mut store, articles_of(&command.restore))?;
         }
         let _locks = locks::take(self.config, doing, refilled)?;
         self.cycle(command).await
@@ -128,7 +127,7 @@ impl<'c> Session<'c> {
                 }),
             }
         }
-        let advise = |error| Failure::of(error).into();
+        let advise = |error| Failure::from(error).into();
         let work = Box::pin(async { Ok(run_job(&mut workspaces, &job, &advise).await) });
         let stop = Some(self.stop.clone());
         let (mut outcome, interrupted) = until_stopped(kind, stop, work, self.so_far()).await?;
@@ -185,7 +184,7 @@ impl<'c> Session<'c> {
                 branch: Some(branch.clone()),
                 head: None,
             };
-            store(&known.prefix, &what).map_err(Failure::of)?;
+            store(&known.prefix, &what)?;
             self.context.out.note(format!(
                 "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish \
                  another branch, write `git: {{branch: …}}` into kbsync.yaml"
@@ -196,7 +195,7 @@ impl<'c> Session<'c> {
                 head: Some(head),
                 branch: None,
             };
-            store(&at, &what).map_err(Failure::of)?;
+            store(&at, &what)?;
         }
         Ok(())
     }
@@ -210,10 +209,10 @@ impl<'c> Session<'c> {
         let store = if read_only {
             open::read_state(self.config, root)?
         } else {
-            open::write_state(self.config, root).map_err(Failure::of)?
+            open::write_state(self.config, root)?
         };
         let client = self.client()?;
-        let engine = open::engine(self.config, root, client, store).map_err(Failure::of)?;
+        let engine = open::engine(self.config, root, client, store)?;
         let progress = self.progress.clone();
         let teller = Arc::new(move |step| lock(&progress).show(Step::from(step)));
         Ok(WorkspaceEngine {

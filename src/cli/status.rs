@@ -167,8 +167,7 @@ fn look(config: &Config) -> Result<Status, Failure> {
         scope::must_be_there(config, &root)?;
         let mut store = open::read_state(config, &root)?;
         let disk = RealDisk::open(&root.path)?;
-        let one = status::status(&disk, &mut store, &open::settings(config, &root))
-            .map_err(Failure::of)?;
+        let one = status::status(&disk, &mut store, &open::settings(config, &root))?;
         match &mut all {
             Some(all) => all.add(one),
             None => all = Some(one),

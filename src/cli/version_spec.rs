@@ -231,7 +231,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
 pub(super) fn never_synced(config: &Config, parts: &[Part]) -> Result<bool, Failure> {
     for part in parts {
         if let Some(store) = part.state(config)?
-            && last_poll(&store).map_err(Failure::of)?.is_some()
+            && last_poll(&store)?.is_some()
         {
             return Ok(false);
         }

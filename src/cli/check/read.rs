@@ -18,7 +18,7 @@ use std::path::Path;
 pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Files, Failure> {
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
-    let layout = read_layout(&disk).map_err(|error| Failure::of(error.into()))?;
+    let layout = read_layout(&disk)?;
     let listing = disk.list(At::Root)?;
     let odd = |name| (name, ODD_NAME.to_owned());
     files.strays.extend(listing.odd_names.into_iter().map(odd));

@@ -36,7 +36,7 @@ pub(super) fn group(
     }
     let disk = RealDisk::open(&group.part.root.path)?;
     let missing = restore::missing(&disk, &mut store, &folder);
-    let missing = missing.map_err(Failure::of)?;
+    let missing = missing?;
     if missing.is_empty() {
         return Err(none_missing(path, gone.len()));
     }

@@ -117,7 +117,7 @@ impl Planned {
         let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
         let each = restore::prepare(&disk, &mut store, &requests);
         let (mut asked, mut found, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        for (mut one, file) in group.asked.into_iter().zip(each.map_err(Failure::of)?) {
+        for (mut one, file) in group.asked.into_iter().zip(each?) {
             if let Some(moved) = one.moved(part, &file) {
                 group.refused.push(moved);
                 continue;
