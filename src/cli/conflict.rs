@@ -62,12 +62,6 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
     Ok(conflicts)
 }
 
-/// Returns the conflict of an article if there are two versions to compare.
-pub(super) fn with_both_sides(conflicts: &[Conflict], id: ArticleId) -> Option<&Conflict> {
-    let mut conflicts = conflicts.iter();
-    conflicts.find(|conflict| conflict.id == id && conflict.has_differences())
-}
-
 /// Returns the places that both sides changed.
 fn differences(
     store: &Store,

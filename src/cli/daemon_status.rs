@@ -3,36 +3,27 @@
 use super::{
     counts,
     print::{WARNING, escape},
-    status::moment,
     version_spec::local_time,
 };
 use crate::{daemon::control::DaemonStatus, model::Timestamp};
 use std::time::Duration;
 
 /// Returns the lines. `unsent` is the number of saved changes that the daemon has not sent yet.
-pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize, now: Timestamp) -> Vec<String> {
+pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> {
     let words = |seconds| crate::model::time::in_words(Duration::from_secs(seconds));
-    let interval = words(daemon.interval);
-    let often = match (&daemon.cron, daemon.planned) {
-        (Some(cron), None) => format!("by the cron line {}", escape(cron)),
-        (Some(cron), Some(_)) => format!(
-            "by the cron line {}, but not more often than every {interval}, to keep the request budget",
-            escape(cron)
-        ),
-        (None, None) => format!("every {interval}"),
-        (None, Some(planned)) => format!(
-            "every {interval} (poll: {}, slowed down to keep the request budget)",
-            words(planned)
-        ),
+    let mut often = match &daemon.cron {
+        Some(cron) => format!("by the cron line {}", escape(cron)),
+        None => format!("every {}", words(daemon.planned.unwrap_or(daemon.interval))),
     };
+    if daemon.planned.is_some() {
+        let interval = words(daemon.interval);
+        often = format!("{often}, but only every {interval}, to keep the request budget");
+    }
     let or = |written: &Option<String>, none: &str| {
         written.as_deref().map_or_else(|| none.to_owned(), time_of)
     };
     let last = or(&daemon.last_poll, "none yet");
-    let next = match daemon.next_poll.as_deref().and_then(moment) {
-        Some(at) if at <= now => "now".to_owned(),
-        Some(_) | None => or(&daemon.next_poll, "not known yet"),
-    };
+    let next = or(&daemon.next_poll, "not known yet");
     let mut lines = vec![
         format!(
             "Daemon running since {}, process {}",
@@ -58,9 +49,13 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize, now: Timestamp)
     lines
 }
 
-/// Returns a time of the daemon as local time, like all times outside of JSON.
+/// Returns a written time as local time, like all times outside of JSON.
 pub(super) fn time_of(written: &str) -> String {
-    moment(written).map_or_else(|| written.to_owned(), local_time)
+    let moment = chrono::DateTime::parse_from_rfc3339(written);
+    moment.map_or_else(
+        |_| written.to_owned(),
+        |moment| local_time(Timestamp(moment.timestamp_millis())),
+    )
 }
 
 #[cfg(test)]
@@ -82,8 +77,7 @@ mod tests {
             unhealthy: None,
             is_token_refused: false,
         };
-        let now = moment("2026-11-20T10:59:00Z").expect("a time");
-        let lines = daemon_lines(&daemon, 0, now);
+        let lines = daemon_lines(&daemon, 0);
         assert!(
             lines[1].starts_with("  polls every 1m: last none yet, next 2026-11-2"),
             "{lines:?}"
@@ -91,18 +85,16 @@ mod tests {
         assert!(!lines.join("\n").contains("00Z"), "{lines:?}");
         daemon.planned = Some(30);
         assert_eq!(
-            daemon_lines(&daemon, 1, now)[3],
+            daemon_lines(&daemon, 1)[3],
             "  1 saved change waits to be sent"
         );
-        let lines = daemon_lines(&daemon, 0, now);
-        let slowed = "  polls every 1m (poll: 30s, slowed down to keep the request budget): last";
+        let lines = daemon_lines(&daemon, 0);
+        let slowed = "  polls every 30s, but only every 1m, to keep the request budget: last";
         assert!(lines[1].starts_with(slowed), "{lines:?}");
         daemon.planned = None;
         daemon.cron = Some("*/5 8-18 * * 1-5 (Europe/Berlin)".to_owned());
-        let lines = daemon_lines(&daemon, 0, now);
+        let lines = daemon_lines(&daemon, 0);
         let shown = "  polls by the cron line */5 8-18 * * 1-5 (Europe/Berlin): last none yet";
         assert!(lines[1].starts_with(shown), "{lines:?}");
-        daemon.next_poll = Some("2026-11-20T10:58:59Z".to_owned());
-        assert!(daemon_lines(&daemon, 0, now)[1].ends_with("last none yet, next now"));
     }
 }

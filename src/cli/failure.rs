@@ -124,19 +124,16 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             }
             Some(_) | None => error,
         };
-        let (code, help) = match service {
-            Some(kind) => {
-                // The failed request says little about a refused token.
-                if kind == service::ErrorKind::Unauthorized {
-                    error = error.context("the service refused the token");
-                }
-                let (code, help) = advice_of_service(&kind);
-                (code, Some(help))
+        let (code, help) = if let Some(kind) = service {
+            // The failed request says little about a refused token.
+            if kind == service::ErrorKind::Unauthorized {
+                error = error.context("the service refused the token");
             }
-            None => {
-                let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
-                (code, help.map(str::to_owned))
-            }
+            let (code, help) = advice_of_service(&kind);
+            (code, Some(help))
+        } else {
+            let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
+            (code, help.map(str::to_owned))
         };
         Self { code, error, help }
     }

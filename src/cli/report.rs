@@ -16,7 +16,7 @@ use crate::{
         reasons::{common_reason, in_groups, reason_of_group},
         report::{BudgetLeft, Ending, Line, Report, Status},
     },
-    model::Side,
+    model::{Field, Side},
     reconcile::plan::{Kind, Problem},
 };
 use anstyle::Style;
@@ -115,7 +115,7 @@ fn shown(report: &Report, has_failed: bool, conflicts: &[Conflict], is_verbose: 
         return String::new();
     }
     let mut summary = summary(report, problems.len(), broken);
-    if let Some(left) = report.budget.filter(|left| is_verbose || is_low(*left)) {
+    if let Some(left) = report.budget.filter(|_| is_verbose) {
         summary = format!("{summary}; {}", cost(report, left));
     }
     lines.push(summary);
@@ -125,8 +125,7 @@ fn shown(report: &Report, has_failed: bool, conflicts: &[Conflict], is_verbose: 
 /// Returns the lines about failures and skipped files.
 fn wrong(report: &Report) -> Vec<String> {
     let failed = report.actions.iter();
-    let failed = failed.filter(|line| line.status == Status::Failed).cloned();
-    let mut lines = action_lines(&failed.collect::<Vec<_>>(), &[]);
+    let mut lines = action_lines(failed.filter(|line| line.status == Status::Failed), &[]);
     lines.extend(problems(report).into_iter().map(problem_line));
     lines
 }
@@ -150,70 +149,72 @@ pub(super) fn problem_line(problem: &Problem) -> String {
     format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
 }
 
-/// A report shows the budget if this minute has fewer requests left.
-const LOW_MINUTE: u32 = 10;
-/// A report shows the budget if this day has fewer requests left.
-const LOW_DAY: u32 = 150;
-
-/// The most actions of a group that are listed.
+/// The most entries of a group that are listed.
 const NAMED: usize = 30;
 
-/// Returns how many of a number of items are listed, and the line about the rest. A rest of at most five is listed,
-/// too.
-pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
-    if number <= NAMED + 5 {
-        return (number, None);
+/// A line of a list. Lines of the same kind with the same reason are put together.
+pub(super) struct Entry<'l> {
+    kind: Option<(Kind, Side, Status)>,
+    line: String,
+    path: &'l str,
+    reason: &'l str,
+}
+
+impl<'l> Entry<'l> {
+    /// Makes an entry with a reason; an empty reason is none.
+    pub(super) const fn new(line: String, path: &'l str, reason: &'l str) -> Self {
+        Self {
+            kind: None,
+            line,
+            path,
+            reason,
+        }
     }
-    let more = grouped(u32::try_from(number - NAMED).unwrap_or(u32::MAX));
-    let line = format!("    {DIM}… and {more} more like these; --json names them all{DIM:#}");
-    (NAMED, Some(line))
 }
 
-/// The common property of a group of actions.
-#[derive(PartialEq, Eq, Hash)]
-enum GroupKey {
-    /// Actions that wait for this reason.
-    Reason(String),
-    /// Similar actions with only waiting actions between them. The number counts such series.
-    Series(usize),
-}
-
-/// Returns one line for each action; a reason that a group has in common follows the group once. Of a large group, as
-/// in a first sync, only the first actions are listed.
-fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
-    let sides = |line: &Line| {
-        let is_held = line.action == Kind::Conflict && line.status == Status::Held;
-        line.id
-            .filter(|_| is_held)
-            .and_then(|id| conflict::with_both_sides(conflicts, id))
-    };
-    let alike = |line: &Line| (line.action, line.side, line.status, line.reason.clone());
-    let (mut series, mut previous) = (0, None);
-    let key = |line: &Line| {
-        let has_sides = sides(line).is_some();
-        let is_held = line.status == Status::Held && !has_sides;
-        if let Some(reason) = line.reason.as_ref().filter(|_| is_held) {
-            return GroupKey::Reason(common_reason(reason, &line.path));
-        }
-        let current = (!has_sides).then(|| alike(line));
-        if current.is_none() || current != previous {
-            series += 1;
-        }
-        previous = current;
-        GroupKey::Series(series)
-    };
+/// Lists entries. A reason that a group has in common follows the group once. Of a large group, as in a first sync, only
+/// the first entries are listed.
+pub(super) fn listed(entries: &[Entry<'_>]) -> Vec<String> {
     let mut lines = Vec::new();
-    for group in in_groups(actions, key) {
-        let (named, more) = some_of(group.len());
-        lines.extend(group[..named].iter().map(|line| action_line(line)));
-        lines.extend(more);
-        lines.extend(sides(group[0]).into_iter().flat_map(Conflict::lines));
-        if let Some(reason) = &group[0].reason {
-            let reason = reason_of_group(group.len(), reason, &group[0].path);
+    let key = |one: &Entry<'_>| (one.kind, common_reason(one.reason, one.path));
+    for group in in_groups(entries, key) {
+        // A rest of at most five is listed, too.
+        let more = group.len().checked_sub(NAMED).filter(|more| *more > 5);
+        let named = more.map_or(group.len(), |_| NAMED);
+        lines.extend(group[..named].iter().map(|one| one.line.clone()));
+        lines.extend(more.map(|more| {
+            let more = several(more, "more like this");
+            format!("    {DIM}… and {more}; --json names all{DIM:#}")
+        }));
+        let reason = reason_of_group(group.len(), group[0].reason, group[0].path);
+        if !reason.is_empty() {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(&reason)));
         }
     }
     lines
+}
+
+/// Returns a line for each action, and the differences of a conflict below its line.
+fn action_lines<'l>(
+    actions: impl IntoIterator<Item = &'l Line>,
+    conflicts: &[Conflict],
+) -> Vec<String> {
+    let entries = actions.into_iter().map(|line| {
+        let is_conflict = line.action == Kind::Conflict && line.status == Status::Held;
+        let mut conflicts = conflicts.iter().filter(|_| is_conflict);
+        let sides = conflicts.find(|one| Some(one.id) == line.id && one.has_differences());
+        let sides = sides.map(Conflict::lines).unwrap_or_default();
+        let lines: Vec<String> = std::iter::once(action_line(line)).chain(sides).collect();
+        Entry {
+            kind: Some((line.action, line.side, line.status)),
+            ..Entry::new(
+                lines.join("\n"),
+                &line.path,
+                line.reason.as_deref().unwrap_or_default(),
+            )
+        }
+    });
+    listed(&entries.collect::<Vec<_>>())
 }
 
 /// Formats an action: its sign, its word, its path and its fields.
@@ -225,15 +226,24 @@ pub(super) fn action_line(line: &Line) -> String {
         Status::Failed => (ERROR, " failed"),
         Status::Skipped => (WARNING, " postponed"),
     };
-    let sign = sign(Some(line.action), line.side);
-    let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
+    let word = format!(
+        "{} {:<9}",
+        sign(Some(line.action), line.side),
+        line.action.verb()
+    );
+    let described = described(style, &word, &line.path, &line.fields);
+    format!("{described}{style}{note}{style:#}")
+}
+
+/// Formats a change: its word, its path and its fields.
+pub(super) fn described(style: Style, word: &str, path: &str, fields: &[Field]) -> String {
+    let fields: Vec<_> = fields.iter().map(|field| field.key()).collect();
     let fields = if fields.is_empty() {
         String::new()
     } else {
         format!(" {DIM}({}){DIM:#}", fields.join(", "))
     };
-    let (word, path) = (line.action.verb(), escape(&line.path));
-    format!("{style}{sign} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
+    format!("{style}{word:<9}{style:#} {}{fields}", escape(path))
 }
 
 /// Returns the sign of an action: of a conflict, or of the side that changes.
@@ -272,55 +282,41 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();
     let done = |line: &Line| matches!(line.status, Status::Done | Status::Planned);
     let only_noted = |line: &Line| matches!(line.action, Kind::Adopt | Kind::Forget);
-    let moves = |line: &Line| done(line) && !only_noted(line);
-    let here = count(&|line| moves(line) && line.side != Side::Remote);
-    let there = count(&|line| moves(line) && line.side != Side::Local);
-    let changes = count(&moves);
+    let is_conflict = |line: &Line| line.status == Status::Held && line.action == Kind::Conflict;
     let mut parts = Vec::new();
-    if changes > 0 {
-        let sides = match (here, there) {
-            (0, _) => "on the service".to_owned(),
-            (_, 0) => "in the mirror".to_owned(),
-            (here, there) if here == changes && there == changes => "on both sides".to_owned(),
-            (here, there) => format!("{here} in the mirror, {there} on the service"),
-        };
-        parts.push(format!("{} ({sides})", several(changes, "change")));
+    let mut add = |number: usize, words: String| parts.extend((number > 0).then_some(words));
+    for (side, place) in [
+        (Side::Local, "in the mirror"),
+        (Side::Remote, "on the service"),
+        (Side::Both, "on both sides"),
+    ] {
+        let changes = count(&|line| done(line) && !only_noted(line) && line.side == side);
+        add(changes, format!("{} ({place})", several(changes, "change")));
     }
-    let mut add = |number: usize, words: &str| {
-        if number > 0 {
-            parts.push(words.replace('#', &number.to_string()));
-        }
-    };
-    let conflicts = count(&|line| line.status == Status::Held && line.action == Kind::Conflict);
-    add(conflicts, &several(conflicts, "conflict"));
-    add(
-        count(&|line| line.status == Status::Held && line.action != Kind::Conflict),
-        "# held",
-    );
-    add(count(&|line| line.status == Status::Failed), "# failed");
-    add(count(&|line| line.status == Status::Skipped), "# postponed");
-    let of = |kind| count(&|line| done(line) && line.action == kind);
-    add(of(Kind::Adopt), "# paired");
-    // A category whose folder was removed stays on the service.
-    let gone = |line: &Line| done(line) && line.action == Kind::Forget;
-    let stays = count(&|line| gone(line) && line.side == Side::Local);
-    add(of(Kind::Forget) - stays, "# gone from both sides");
-    add(stays, "# gone from the mirror");
-    add(problems, &several(problems, "problem"));
+    let conflicts = count(&is_conflict);
+    add(conflicts, several(conflicts, "conflict"));
+    for (status, word) in [
+        (Status::Held, "held"),
+        (Status::Failed, "failed"),
+        (Status::Skipped, "postponed"),
+    ] {
+        let number = count(&|line| line.status == status && !is_conflict(line));
+        add(number, format!("{number} {word}"));
+    }
+    let paired = count(&|line| done(line) && line.action == Kind::Adopt);
+    add(paired, format!("{paired} paired"));
+    add(problems, several(problems, "problem"));
+    let parts = parts.join(", ");
     match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),
         (true, false) if report.coverage.is_partial => "Nothing to do".to_owned(),
         (true, false) => "Both sides are equal".to_owned(),
-        (false, _) if report.dry_run => format!("Dry run, nothing was done: {}", parts.join(", ")),
-        (false, _) => parts.join(", "),
+        (false, _) if report.dry_run => format!("Dry run, nothing was done: {parts}"),
+        (false, _) => parts,
     }
 }
 
-/// Returns whether the budget is so low that a person should know.
-fn is_low(left: BudgetLeft) -> bool {
-    left.minute_left < LOW_MINUTE || left.day_left < LOW_DAY
-}
-
+/// Returns the requests of a report, and the rest of the budget.
 fn cost(report: &Report, left: BudgetLeft) -> String {
     let requests = usize::try_from(report.requests.total).unwrap_or(usize::MAX);
     format!(
@@ -358,20 +354,11 @@ mod tests {
     fn the_summary_counts_what_people_ask_for() {
         let mut report = Report::new(false);
         report.requests.total = 4;
-        let left = |minute_left| {
-            Some(BudgetLeft {
-                minute_left,
-                day_left: 1400,
-            })
-        };
-        report.budget = left(57);
+        report.budget = Some(BudgetLeft {
+            minute_left: 57,
+            day_left: 1400,
+        });
         assert_eq!(plain(&report), "Both sides are equal");
-        report.budget = left(9);
-        assert_eq!(
-            plain(&report),
-            "Both sides are equal; 4 requests, 9 left this minute, 1,400 today"
-        );
-        report.budget = left(57);
         report.actions = vec![
             line(Kind::Update, Side::Remote, "a/1.html", Status::Done, None),
             line(Kind::Create, Side::Local, "a/2.html", Status::Done, None),
@@ -404,7 +391,7 @@ mod tests {
              ⚡ conflict  a/3.html (title)\n    both\n\
              → delete    a/4.html (title) held\n\
              → delete    a/5.html (title) held\n    too many\n\
-             2 changes (1 in the mirror, 1 on the service), 1 conflict, 2 held"
+             1 change (in the mirror), 1 change (on the service), 1 conflict, 2 held"
         );
     }
 
@@ -456,14 +443,6 @@ mod tests {
             report.problems[0].message,
             session_report.failures[0].message
         );
-    }
-
-    #[test]
-    fn a_category_that_stays_on_the_service_is_not_gone_from_both_sides() {
-        let mut report = Report::new(false);
-        let gone = |side, path| line(Kind::Forget, side, path, Status::Done, None);
-        report.actions = vec![gone(Side::Local, "a"), gone(Side::Both, "b/1.html")];
-        assert!(plain(&report).contains("\n1 gone from both sides, 1 gone from the mirror"));
     }
 
     #[test]

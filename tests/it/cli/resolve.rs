@@ -414,7 +414,7 @@ fn a_conflict_whose_file_and_copy_both_went_is_not_settled_by_restoring_the_file
         assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"), "{path}");
         let told = kb.run(&["status"]).exits(0).stdout;
         assert!(
-            told.contains("resolve start/one.html` shows both sides"),
+            told.contains("resolve start/one.html` settles it"),
             "{told}"
         );
         // From here on, the conflict can be resolved by hand.
@@ -467,7 +467,7 @@ fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
     kb.run(&["sync"]).exits(3);
     let told = kb.run(&["status"]).exits(0).stdout;
     assert!(
-        told.contains("shows both sides and settles it") && !told.contains("was removed"),
+        told.contains("`kbsync resolve start/one.html`") && !told.contains("was removed"),
         "{told}"
     );
     kb.run(&["restore", "start/one.html"])

@@ -160,18 +160,6 @@ fn what_was_deleted_there_and_is_held_can_be_kept_as_is_said() {
     assert_eq!(service.sandbox.articles().len(), 1);
 }
 
-#[test]
-fn status_offers_no_restore_where_another_file_lies() {
-    let (_service, kb, _) = synced(&["one", "two"]);
-    let mirror = kb.mirror();
-    std::fs::rename(mirror.join("start/two.html"), mirror.join(FILE)).expect("moved");
-    let status = kb.run(&["status"]).exits(0).stdout;
-    assert!(!status.contains("kbsync restore PATH"), "{status}");
-    kb.remove(FILE);
-    let status = kb.run(&["status"]).exits(0).stdout;
-    assert!(status.contains("kbsync restore PATH"), "{status}");
-}
-
 /// Two workspaces in `en` and `de`, with an article each.
 fn two_workspaces() -> (Service, Kb) {
     let service = Service::empty();

@@ -176,10 +176,6 @@ fn a_save_that_the_service_lets_wait_counts_until_it_is_sent() {
         status.contains("  1 saved change waits to be sent"),
         "{status}"
     );
-    assert!(
-        status.contains("left this minute (the next in "),
-        "{status}"
-    );
     until("it is sent", || service.text(id).contains("1."));
     until("nothing waits", || {
         daemon.figure("kbsync_pending_pushes") == Some(0.0)
