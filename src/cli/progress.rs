@@ -41,23 +41,6 @@ impl Write for LogWriter {
 /// How often the bar moves by itself.
 const TICK: Duration = Duration::from_millis(120);
 
-/// The rate limit, for the estimate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pace {
-    /// Requests per minute.
-    pub(super) per_minute: u32,
-    /// Requests that are left in this minute.
-    pub(super) minute_left: u32,
-    /// Requests per day.
-    pub(super) per_day: u32,
-    /// Requests that are left in this day.
-    pub(super) day_left: u32,
-    /// Requests for one unit; zero: the phase makes no requests.
-    pub(super) per_unit: u32,
-    /// The wait before the next request may be sent.
-    pub(super) wait: Duration,
-}
-
 /// The progress of a command: a bar on a terminal, and a line for each wait elsewhere.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -143,20 +126,14 @@ impl Progress {
 
     /// Returns the time that the rate limit makes the rest take after a wait; `None`: no time.
     fn rest(&self, wait: Duration) -> Option<String> {
-        let total = self.bar.length().unwrap_or(0);
-        let (minute_left, day_left) = match &self.budget {
+        let units = self.bar.length().unwrap_or(0);
+        let units = units.saturating_sub(self.bar.position());
+        let left = match &self.budget {
             Some(budget) if self.per_unit > 0 => budget.left(),
             Some(_) | None => (0, self.limits.per_day),
         };
-        let pace = Pace {
-            per_minute: self.limits.per_minute,
-            minute_left,
-            per_day: self.limits.per_day,
-            day_left,
-            per_unit: self.per_unit,
-            wait,
-        };
-        let time = estimate(total.saturating_sub(self.bar.position()), pace);
+        let requests = units.saturating_mul(self.per_unit.into());
+        let time = estimate(requests, left, self.limits, wait);
         (!time.is_zero()).then(|| in_words(time))
     }
 
@@ -206,21 +183,22 @@ impl Progress {
     }
 }
 
-/// Returns the time in which the budget allows the units, after the wait before the first request: none if the units
-/// fit into this minute; days if they do not fit into this day (failures row 113).
-pub(super) fn estimate(units: u64, pace: Pace) -> Duration {
-    let requests = units.saturating_mul(u64::from(pace.per_unit));
-    let tomorrow = requests.saturating_sub(u64::from(pace.day_left));
+/// Returns the time in which the budget allows the requests, after the wait before the first one: none if they fit into
+/// this minute; days if they do not fit into this day (failures row 113). `left`: the requests left in this minute, and in
+/// this day.
+fn estimate(requests: u64, left: (u32, u32), limits: BudgetLimits, wait: Duration) -> Duration {
+    let (minute_left, day_left) = left;
+    let tomorrow = requests.saturating_sub(day_left.into());
     if tomorrow > 0 {
-        let days = tomorrow.div_ceil(u64::from(pace.per_day.max(1)));
+        let days = tomorrow.div_ceil(limits.per_day.max(1).into());
         return Duration::from_hours(24).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
     }
     if requests == 0 {
         return Duration::ZERO;
     }
-    let over = requests.saturating_sub(u64::from(pace.minute_left));
-    let seconds = over.saturating_mul(60) / u64::from(pace.per_minute.max(1));
-    let seconds = seconds.saturating_add(pace.wait.as_secs());
+    let over = requests.saturating_sub(minute_left.into());
+    let seconds = over.saturating_mul(60) / u64::from(limits.per_minute.max(1));
+    let seconds = seconds.saturating_add(wait.as_secs());
     // Precision to the second is useless for minutes.
     let rounded = if seconds > 120 {
         seconds.div_ceil(60) * 60
@@ -246,30 +224,20 @@ mod tests {
 
     #[test]
     fn the_estimate_counts_requests_against_the_minute() {
-        let pace = |per_unit, minute_left| Pace {
-            per_minute: 60,
-            minute_left,
-            per_day: 1440,
-            day_left: 1400,
-            per_unit,
-            wait: Duration::ZERO,
-        };
-        let waiting = Pace {
-            wait: Duration::from_secs(55),
-            ..pace(1, 0)
-        };
-        for (units, pace, seconds) in [
-            (40, pace(1, 60), 0),
-            (0, waiting, 0),
-            (1, waiting, 56),
-            (100, pace(1, 60), 40),
-            (100, pace(2, 20), 180),
-            (1000, pace(1, 0), 17 * 60),
-            (1000, pace(0, 0), 0),
-            (1401, pace(1, 60), 24 * 3600),
-            (1000, pace(3, 60), 2 * 24 * 3600),
+        let limits = Options::standard().budget;
+        for (requests, minute_left, wait, seconds) in [
+            (40, 60, 0, 0),
+            (0, 0, 55, 0),
+            (1, 0, 55, 56),
+            (100, 60, 0, 40),
+            (200, 20, 0, 180),
+            (1000, 0, 0, 17 * 60),
+            (1401, 60, 0, 24 * 3600),
+            (3000, 60, 0, 2 * 24 * 3600),
         ] {
-            assert_eq!(estimate(units, pace).as_secs(), seconds, "{units} {pace:?}");
+            let wait = Duration::from_secs(wait);
+            let time = estimate(requests, (minute_left, 1400), limits, wait);
+            assert_eq!(time.as_secs(), seconds, "{requests}");
         }
     }
 
