@@ -8,7 +8,7 @@ use super::context::Context;
 use super::counts::{several, waiting as waiting_for};
 use super::exit::ExitCode;
 use super::failure::Failure;
-use super::print::{DIM, ERROR, escape};
+use super::print::{DIM, ERROR};
 use super::report;
 use super::scope::{self, Part};
 use super::session::Session;
@@ -81,7 +81,10 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
         return Ok(ExitCode::Done);
     }
     show(context, &held)?;
-    report.actions = held.iter().flat_map(lines).collect();
+    report.actions = held
+        .iter()
+        .flat_map(|one| one.actions.iter().map(|action| line(one, action)))
+        .collect();
     if args.yes {
         all_reported(&held)?;
     } else if !agreed(context, &held)? {
@@ -100,29 +103,7 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
     session_report.report.requests.add(requests);
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
-    // After a failure, the approvals may still stand.
-    if !session_report.is_cut_off() && session_report.failures.is_empty() {
-        let void = count_void(&report.actions, &session_report.report.actions);
-        if void > 0 {
-            context.out.note(format!(
-                "not carried out: {}, which changed, went away or cannot be done yet; the approval is void, and \
-                 `kbsync approve` shows what waits",
-                several(void, "approved action")
-            ));
-        }
-    }
     Ok(code)
-}
-
-/// Counts the approved actions that the cycle did not try: it held them again, or had no reason for them any more.
-fn count_void(approved: &[Line], found: &[Line]) -> usize {
-    let tried = |one: &&Line| {
-        found.iter().any(|line| {
-            let is_same = line.path == one.path || one.id.is_some() && line.id == one.id;
-            is_same && line.side == one.side && line.status != Status::Held
-        })
-    };
-    approved.iter().filter(|one| !tried(one)).count()
 }
 
 /// Returns the held actions of every workspace, from a fresh look at both sides. Adds the requests of the look.
@@ -182,21 +163,17 @@ fn all_reported(held: &[HeldItems]) -> Result<(), Failure> {
         return Ok(());
     }
     let all: usize = held.iter().map(|one| one.actions.len()).sum();
-    Err(Failure {
-        code: ExitCode::Attention,
-        ..Failure::failed(anyhow::Error::msg(format!(
+    Err(Failure::new(
+        ExitCode::Attention,
+        format!(
             "the last sync did not hold {unreported} of the {} above, so nothing was approved",
             several(all, "action")
-        )))
-        .help("run `kbsync sync`, look at what it holds, then run `kbsync approve --yes`")
-    })
+        ),
+        "run `kbsync sync`, look at what it holds, then run `kbsync approve --yes`",
+    ))
 }
 
-/// Returns a line for each held action of a workspace, with paths below the mirror.
-fn lines(held: &HeldItems) -> impl Iterator<Item = Line> {
-    held.actions.iter().map(|action| line(held, action))
-}
-
+/// Returns the line of an action, with its path below the mirror.
 fn line(held: &HeldItems, action: &Action) -> Line {
     Line {
         path: held.part.path(&action.path),
@@ -228,106 +205,38 @@ fn shown(line: &Line, before: &str) -> String {
         Side::Local => "in the mirror",
         Side::Both => "on both sides",
     };
-    let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
-    let fields = if fields.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", fields.join(", "))
-    };
-    let (word, path) = (line.action.verb(), escape(&line.path));
-    format!("{before}{ERROR}{word:<9}{ERROR:#} {path}{DIM}{fields} {place}{DIM:#}")
+    let described = report::described(ERROR, line.action.verb(), &line.path, &line.fields);
+    format!("{before}{described} {DIM}{place}{DIM:#}")
 }
 
+/// The warning about actions that the API cannot undo.
+const FINAL: &str =
+    "A deletion on the service is permanent, and a category cannot be deleted through the API.";
+
 fn agreed(context: &Context, held: &[HeldItems]) -> Result<bool, Failure> {
-    let actions = held.iter().flat_map(|one| &one.actions);
-    let these = waiting_for(actions.clone().count(), "action");
-    let with_category = held.iter().map(|one| one.with_category.len()).sum();
-    let consequences = consequences(actions, with_category);
+    let actions = || held.iter().flat_map(|one| &one.actions);
     if context.out.json || context.out.quiet || !ask::possible() {
         let why = if context.out.quiet {
             "-q asks no questions"
         } else {
             "there is no terminal to ask on"
         };
-        return Err(Failure {
-            code: ExitCode::Attention,
-            ..Failure::failed(anyhow::Error::msg(format!(
-                "{these} for approval, and {why}"
-            )))
-            .help("look at the list, then run `kbsync approve --yes`")
-        });
+        let these = waiting_for(actions().count(), "action");
+        return Err(Failure::new(
+            ExitCode::Attention,
+            format!("{these} for approval, and {why}"),
+            "look at the list, then run `kbsync approve --yes`",
+        ));
     }
-    context.out.note(consequences);
+    let is_final = |action: &Action| {
+        action.deletes() == Some(Side::Remote) || action.kind == Kind::CreateCategory
+    };
+    if actions().any(is_final) {
+        context.out.note(FINAL);
+    }
     let yes = ask::agrees("Approve this?")?;
     if !yes {
         context.out.note("nothing was approved");
     }
     Ok(yes)
-}
-
-/// Returns the consequences of the approval, for the question. `with_category`: the number of articles that come with
-/// the new categories.
-fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: usize) -> String {
-    let (mut articles, mut files, mut older, mut moved, mut created) = (0, 0, 0, 0, 0);
-    let mut categories = Vec::new();
-    for action in actions {
-        match (action.deletes(), action.kind) {
-            (Some(Side::Remote), _) => articles += 1,
-            (Some(Side::Local | Side::Both), _) => files += 1,
-            (None, Kind::CreateCategory) => categories.push(escape(&action.path).into_owned()),
-            (None, Kind::Create) => created += 1,
-            (None, Kind::Move) => moved += 1,
-            (
-                None,
-                Kind::Update
-                | Kind::Delete
-                | Kind::Adopt
-                | Kind::Forget
-                | Kind::Merge
-                | Kind::Conflict
-                | Kind::Restore
-                | Kind::UpdateCategory,
-            ) => older += 1,
-        }
-    }
-    let mut consequences = Vec::new();
-    let mut add = |number: usize, deed: String| {
-        if number > 0 {
-            consequences.push(deed);
-        }
-    };
-    add(
-        articles,
-        format!(
-            "delete {} on the service, permanently",
-            several(articles, "article")
-        ),
-    );
-    add(files, format!("remove {}", several(files, "file")));
-    add(
-        older,
-        format!(
-            "replace the newest version of {}",
-            several(older, "article")
-        ),
-    );
-    add(moved, format!("move {} back", several(moved, "article")));
-    add(created, format!("create {}", several(created, "article")));
-    add(
-        categories.len(),
-        format!(
-            "create {} ({}), which cannot be deleted through the API",
-            several(categories.len(), "category"),
-            categories.join(", ")
-        ),
-    );
-    add(
-        with_category,
-        format!("create {} there", several(with_category, "article")),
-    );
-    let consequences = consequences.join("; ");
-    let mut letters = consequences.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
