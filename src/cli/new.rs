@@ -15,7 +15,8 @@ use crate::{
         Field,
         article::{MAX_CHARS, over_limit},
         path::{
-            CATEGORY_FILE, EXTENSION, fold, ignored_name, quoted, readable, safe_stem, slugify,
+            CATEGORY_FILE, EXTENSION, ignored_name, near::likely_meant, quoted, readable,
+            safe_stem, slugify,
         },
     },
 };
@@ -53,8 +54,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let folder = if let Some(folder) = existing(&categories, category) {
         folder.to_owned()
     } else {
-        let near = nearest(&categories, category);
-        if !args.new_category && !is_meant(args, (prefix, category), &near, context)? {
+        let known = categories.iter().map(|(folder, _)| folder.as_str());
+        let near = likely_meant(category, known);
+        if !args.new_category && !is_meant(args, (prefix, category), near, context)? {
             context.out.note("nothing was written");
             return Ok(ExitCode::Attention);
         }
@@ -72,13 +74,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         text: Some("<p></p>".to_owned()),
         ..Changes::default()
     });
-    write(&disk, &folder, &file, text.as_bytes()).map_err(|failure| match failure {
-        NotWritten::Exists => Failure::usage(
+    if !write(&disk, &folder, &file, text.as_bytes())? {
+        return Err(Failure::usage(
             format!("{path} exists already, and is not overwritten"),
             "choose another title, or edit that file",
-        ),
-        NotWritten::Failed(failure) => failure,
-    })?;
+        ));
+    }
     if context.out.json {
         context.out.json(&Report {
             version: 1,
@@ -161,50 +162,30 @@ fn existing<'c>(categories: &'c [(String, String)], category: &str) -> Option<&'
         .map(|(folder, _)| folder.as_str())
 }
 
-/// The most names that are proposed.
-const MAX_PROPOSALS: usize = 3;
-
-/// Returns the folders whose names or categories' names are most similar to a word.
-fn nearest<'c>(categories: &'c [(String, String)], category: &str) -> Vec<&'c str> {
-    let wanted = fold(category);
-    let distance = |name: &str| strsim::damerau_levenshtein(&wanted, &fold(name));
-    let mut near: Vec<_> = categories
-        .iter()
-        .map(|(folder, name)| (distance(folder).min(distance(name)), folder.as_str()))
-        .collect();
-    near.sort_unstable();
-    near.into_iter()
-        .take(MAX_PROPOSALS)
-        .map(|(_, folder)| folder)
-        .collect()
-}
-
 /// Asks whether to create a category.
 fn is_meant(
     args: &Args,
     (prefix, category): (&str, &str),
-    near: &[&str],
+    near: Option<&str>,
     context: &Context,
 ) -> Result<bool, Failure> {
-    let shown: Vec<_> = near.iter().map(|folder| escape(folder)).collect();
-    let shown = match shown.as_slice() {
-        [] => String::new(),
-        names => format!(" (nearest: {})", names.join(", ")),
-    };
-    let missing = format!("there is no category \"{}\"", escape(category));
+    let meant = near.map_or_else(String::new, |near| {
+        format!("; did you mean {}?", escape(near))
+    });
+    let missing = format!("there is no category \"{}\"{meant}", escape(category));
     if ask::possible() && !context.out.json && !context.out.quiet {
-        context.out.note(format!("{missing}{shown}"));
+        context.out.note(missing);
         return ask::agrees("Create this category?");
     }
     let title = quoted(args.title.trim());
-    let instead = near.first().map_or_else(String::new, |folder| {
+    let instead = near.map_or_else(String::new, |folder| {
         format!(
             "\n  kbsync new {} {title}",
             quoted(&format!("{prefix}{folder}"))
         )
     });
     Err(Failure::usage(
-        format!("{missing}{shown}"),
+        missing,
         format!(
             "name an existing category, or create one (the API cannot delete a category):{instead}\n  \
              kbsync new --new-category {} {title}",
@@ -252,40 +233,28 @@ fn create_folder(disk: &RealDisk, category: &str) -> Result<String, Failure> {
             name: Some(category.to_owned()),
             ..CategoryChanges::default()
         });
-        match write(disk, &folder, CATEGORY_FILE, text.as_bytes()) {
-            // Another process was faster; its file stays.
-            Ok(()) | Err(NotWritten::Exists) => {}
-            Err(NotWritten::Failed(failure)) => return Err(failure),
-        }
+        // If another process was faster, its file stays.
+        write(disk, &folder, CATEGORY_FILE, text.as_bytes())?;
     }
     disk.sync_folder(At::Root)?;
     Ok(folder)
 }
 
-enum NotWritten {
-    Exists,
-    Failed(Failure),
-}
-
-impl<E: Into<Failure>> From<E> for NotWritten {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-fn write(disk: &RealDisk, folder: &str, file: &str, bytes: &[u8]) -> Result<(), NotWritten> {
+/// Writes a new file. Returns whether it was written; `false`: something is there already.
+fn write(disk: &RealDisk, folder: &str, file: &str, bytes: &[u8]) -> Result<bool, Failure> {
     let at = At::Folder(folder);
     if disk.look(at, file)?.is_some() {
-        return Err(NotWritten::Exists);
+        return Ok(false);
     }
     // The journal's own slots are positive.
     let slot = -i64::from(std::process::id());
     disk.stage(slot, at, bytes, Durability::Now)?;
     match disk.publish(slot, at, file, Expect::Absent) {
-        Ok(_) => Ok(disk.sync_folder(at)?),
+        Ok(_) => disk.sync_folder(at)?,
         Err(error) if matches!(error.kind, DiskErrorKind::Exists | DiskErrorKind::Changed) => {
-            Err(NotWritten::Exists)
+            return Ok(false);
         }
-        Err(error) => Err(error.into()),
+        Err(error) => return Err(error.into()),
     }
+    Ok(true)
 }

@@ -73,7 +73,7 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
     let before = kb.files();
     let slip = ["new", "biling", "Dunning letters"];
     let ran = kb.run(&slip).exits(2).complains(
-        "there is no category \"biling\" (nearest: billing, ",
+        "there is no category \"biling\"; did you mean billing?",
         "create one",
     );
     assert!(
@@ -84,7 +84,7 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
     );
     let question = "Create this category? [y/N]";
     let ran = kb.at_terminal(&slip, &[(question, "n\r")]).exits(3);
-    let told = "there is no category \"biling\" (nearest: billing, ";
+    let told = "there is no category \"biling\"; did you mean billing?";
     for told in [told, "nothing was written"] {
         assert!(ran.stderr.contains(told), "{ran:#?}");
     }
