@@ -1,18 +1,13 @@
 //! Finds the workspaces that a command is about, and the paths and folders in each.
 
-use super::{
-    context::Context,
-    failure::Failure,
-    paths::{from_current, in_mirror},
-    print::escape,
-};
+use super::{context::Context, failure::Failure, paths::in_mirror, print::escape};
 use crate::{
     config::{Config, Root},
     engine::open,
     mirror::lock::PRIVATE_FOLDER,
     model::{
         ArticleId,
-        path::{CATEGORY_FILE, EXTENSION, near::likely_meant, quoted},
+        path::{CATEGORY_FILE, EXTENSION},
     },
     state::{StateError, Store},
 };
@@ -137,7 +132,7 @@ pub(super) fn parts(
                 None if !part.is_under(&below) => continue,
                 // An empty path stands for the whole workspace, until the scope is cleared below.
                 None | Some("") => String::new(),
-                Some(rest) => known(context, config, part, rest, path)?,
+                Some(rest) => known(config, part, rest, path)?,
             };
             part.scope.push(rest);
             found = true;
@@ -242,13 +237,7 @@ fn names(parts: &[Part]) -> String {
 }
 
 /// Returns a path that exists in the mirror or in the state. `.html` may be left out.
-fn known(
-    context: &Context,
-    config: &Config,
-    part: &Part,
-    rest: &str,
-    written: &Path,
-) -> Result<String, Failure> {
+fn known(config: &Config, part: &Part, rest: &str, written: &Path) -> Result<String, Failure> {
     let depth = rest.split('/').count();
     let in_state = |path: &str| -> Result<bool, Failure> {
         let store = part.state(config)?;
@@ -270,63 +259,16 @@ fn known(
         None
     };
     found.ok_or_else(|| {
-        if on_disk(rest) {
-            Failure::usage(
-                format!(
-                    "{} is neither an article nor a category's folder",
-                    written.display()
-                ),
-                "name a category's folder, or an .html file directly in one",
-            )
+        let what = if on_disk(rest) {
+            "neither an article nor a category's folder"
         } else {
-            Failure::usage(
-                format!(
-                    "{} is neither in the mirror nor known from an earlier sync",
-                    written.display()
-                ),
-                or_meant(
-                    "check the path; `kbsync status` lists what changed",
-                    context,
-                    config,
-                    part,
-                    rest,
-                ),
-            )
-        }
+            "neither in the mirror nor known from an earlier sync"
+        };
+        Failure::usage(
+            format!("{} is {what}", written.display()),
+            "name a category's folder, or an .html file directly in one; `kbsync status` lists what changed",
+        )
     })
-}
-
-/// Adds to a remedy the known path that was probably meant by a mistyped path.
-pub(super) fn or_meant(
-    remedy: &str,
-    context: &Context,
-    config: &Config,
-    part: &Part,
-    rest: &str,
-) -> String {
-    let is_file = rest.contains('/') && !rest.ends_with(CATEGORY_FILE);
-    let ending = if is_file && !rest.ends_with(EXTENSION) {
-        EXTENSION
-    } else {
-        ""
-    };
-    let store = part.state(config).ok().flatten();
-    let known = store.and_then(|store| {
-        let mut known = known_paths(&store).ok()?;
-        let deleted = store.deleted_articles().ok()?.into_iter();
-        known.extend(deleted.map(|kept| kept.seen.place.to_string()));
-        Some(known)
-    });
-    let known = known.unwrap_or_default();
-    let known = known.iter().map(String::as_str);
-    let Some(meant) = likely_meant(&format!("{rest}{ending}"), known) else {
-        return remedy.to_owned();
-    };
-    let shown = from_current(&config.mirror, &context.current, &part.path(meant));
-    format!(
-        "{remedy}; did you mean {}?",
-        quoted(&shown.display().to_string())
-    )
 }
 
 /// Lists the paths that a state knows: files and categories' folders.

@@ -15,10 +15,7 @@ use crate::{
         history::{self, History},
         status::last_poll,
     },
-    model::{
-        ArticleId, Side, Timestamp,
-        path::{CATEGORY_FILE, EXTENSION},
-    },
+    model::{ArticleId, Side, Timestamp, path::EXTENSION},
     state::{Store, StoredVersion, Subject},
 };
 use chrono::{Local, TimeZone as _};
@@ -133,9 +130,13 @@ pub(super) fn lookup(
     argument: &Path,
 ) -> Result<VersionSpec, Failure> {
     let text = argument.to_string_lossy().into_owned();
-    let (name, number) = split(&text)?;
+    let numbered = text.rsplit_once('@');
+    let numbered = numbered.and_then(|(name, digits)| Some((name, digits.parse::<u64>().ok()?)));
     // The whole argument is tried first, because the name of a file may have an `@`.
-    let readings = [Some((&*text, None)), number.map(|_| (name, number))];
+    let readings = [
+        Some((&*text, None)),
+        numbered.map(|(name, number)| (name, Some(number))),
+    ];
     let mut first_failure = None;
     for (name, number) in readings.into_iter().flatten() {
         match found(context, config, name) {
@@ -144,48 +145,13 @@ pub(super) fn lookup(
             Err(failure) => first_failure = first_failure.or(Some(failure)),
         }
     }
-    Err(first_failure.unwrap_or_else(|| nothing_about(context, config, name)))
-}
-
-fn nothing_about(context: &Context, config: &Config, name: &str) -> Failure {
-    let folder = name.trim_end_matches('/');
-    if !folder.is_empty() && context.current.join(folder).is_dir() {
-        return Failure::usage(
-            format!("{folder} is a folder; name a file in it, or an article's id"),
-            format!(
-                "a category's versions are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists what happened in it"
-            ),
-        );
-    }
-    let remedy = "check the folder and the name; `kbsync log` lists what happened recently, deletions and former names included";
-    let remedy = match scope::part(context, config, Path::new(name)) {
-        Ok(_) if name.ends_with(EXTENSION) && context.current.join(name).is_file() => {
-            return Failure::usage(
-                format!("{name} is not synced yet"),
-                "`kbsync sync` syncs it; if it is left out, `kbsync status` says why",
-            );
-        }
-        Ok((part, rest)) => scope::or_meant(remedy, context, config, &part, &rest),
-        Err(_) => remedy.to_owned(),
-    };
-    Failure::usage(format!("the history has nothing about {name}"), remedy)
-}
-
-/// Splits `PATH@N`.
-fn split(text: &str) -> Result<(&str, Option<u64>), Failure> {
-    let Some((name, digits)) = text.rsplit_once('@') else {
-        return Ok((text, None));
-    };
-    if name.is_empty() || digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok((text, None));
-    }
-    match digits.parse() {
-        Ok(number) if number > 0 => Ok((name, Some(number))),
-        Ok(_) | Err(_) => Err(Failure::usage(
-            format!("there is no version @{digits}"),
-            "versions are counted from @1, the oldest",
-        )),
-    }
+    let name = numbered.map_or(&*text, |(name, _)| name);
+    Err(first_failure.unwrap_or_else(|| {
+        Failure::usage(
+            format!("the history has nothing about {name}"),
+            "name a file or an article's id; `kbsync sync` syncs a new file, and `kbsync log` lists what happened recently",
+        )
+    }))
 }
 
 /// Looks up a name in the states: an id in all workspaces, a path in the workspace that has the path.
@@ -260,27 +226,5 @@ pub(super) const fn side(side: Side) -> &'static str {
         Side::Local => "mirror",
         Side::Remote => "service",
         Side::Both => "both",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_stands_behind_the_last_at_sign() {
-        for (text, expected) in [
-            ("a/b.html", Some(("a/b.html", None))),
-            ("a/b.html@3", Some(("a/b.html", Some(3)))),
-            ("a/b@2x.html", Some(("a/b@2x.html", None))),
-            ("a/b@2x.html@12", Some(("a/b@2x.html", Some(12)))),
-            ("a/b.html@", Some(("a/b.html@", None))),
-            ("@3", Some(("@3", None))),
-            ("a/b.html@-1", Some(("a/b.html@-1", None))),
-            ("a/b.html@0", None),
-            ("a/b.html@99999999999999999999", None),
-        ] {
-            assert_eq!(split(text).ok(), expected, "{text}");
-        }
     }
 }

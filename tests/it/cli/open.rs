@@ -30,12 +30,13 @@ fn an_article_without_a_page_is_refused() {
         .exits(1)
         .complains("has no public page", "hidden");
     kb.write("start/two.html", "---\ntitle: Two\n---\n<p>Two.</p>\n");
-    kb.run(&["open", "start/two.html"])
-        .exits(2)
-        .complains("start/two.html is not synced yet", "kbsync sync");
+    kb.run(&["open", "start/two.html"]).exits(2).complains(
+        "nothing about start/two.html",
+        "`kbsync sync` syncs a new file",
+    );
     kb.run(&["open", "start"])
         .exits(2)
-        .complains("start is a folder; name a file in it", "kbsync log");
+        .complains("the history has nothing about start", "kbsync log");
     // When the workspace is gone, the message does not blame the article.
     let gone = r#"{"success":false,"message":"Not found"}"#;
     let gone = FaultKind::Status(404, gone.to_owned());
