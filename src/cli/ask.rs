@@ -67,17 +67,11 @@ fn word(text: &str) -> String {
         .collect()
 }
 
-/// Asks for the service's address. Enter keeps the previous address, if there is one.
-pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<String, Failure> {
+/// Asks for the service's address.
+pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
     forget_typed();
-    let question = "Address of the service";
-    let question = match before {
-        Some(before) => format!("{question} [{before}]"),
-        None => question.to_owned(),
-    };
-    let written = last_answer(&question, |line| match before {
-        Some(before) if line.is_empty() => Ok(before.to_owned()),
-        _ => parse_service(line, insecure_http).map_err(|wrong| told(&wrong)),
+    let written = last_answer("Address of the service", |line| {
+        parse_service(line, insecure_http).map_err(|wrong| told(&wrong))
     })?;
     written.ok_or_else(no_answer)
 }
@@ -103,57 +97,31 @@ pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result
     written.ok_or_else(no_answer)
 }
 
-/// A chosen workspace of a service.
+/// A chosen workspace.
 pub(super) struct Chosen {
-    pub(super) service: String,
-    pub(super) workspace: WorkspaceId,
+    pub(super) id: WorkspaceId,
     /// The workspace's name, if known.
     pub(super) name: Option<String>,
 }
 
-impl Chosen {
-    /// Makes the choice of a workspace whose name is unknown.
-    pub(super) fn unnamed(service: String, workspace: WorkspaceId) -> Self {
+impl From<Workspace> for Chosen {
+    fn from(workspace: Workspace) -> Self {
         Self {
-            service,
-            workspace,
-            name: None,
+            id: workspace.id,
+            name: Some(workspace.name),
         }
     }
 }
 
-/// Asks for the workspace, and again for the address if the service does not answer.
-///
-/// With a token there is a list to choose from. The service lists only workspaces that the token's owner created, so
-/// the id of any other workspace may be pasted.
-pub(super) async fn workspace(service: String, context: &Context) -> Result<Chosen, Failure> {
-    let mut service = service;
-    let listed = loop {
-        let answer = once(&service, context, async |client| client.workspaces().await).await;
-        match answer.and_then(|answer| Ok(answer?)) {
-            Ok(listed) => break listed,
-            // With an invalid token, a mirror would be of no use.
-            Err(failure) if failure.code != ExitCode::Retry => return Err(failure),
-            Err(failure) => context.out.failure(&failure),
-        }
-        let before = service.clone();
-        service = self::service(context.global.insecure_http, Some(&before))?;
-        if service == before {
-            context
-                .out
-                .note("the workspaces cannot be listed; paste a workspace's id");
-            break Vec::new();
-        }
-    };
-    let chosen = |one: Option<Workspace>, service| match one {
-        Some(one) => Ok(Chosen {
-            name: Some(one.name),
-            ..Chosen::unnamed(service, one.id)
-        }),
-        None => pasted().map(|workspace| Chosen::unnamed(service, workspace)),
-    };
-    if let [] | [_] = &listed[..] {
-        return chosen(only(listed, context), service);
+/// Asks for the workspace. The service lists only workspaces that the token's owner created, so the id of any other
+/// workspace may be pasted.
+pub(super) async fn workspace(service: &str, context: &Context) -> Result<Chosen, Failure> {
+    let listed = once(service, context, async |client| client.workspaces().await).await??;
+    if let Some(only) = only(&listed, context) {
+        return Ok(only);
+    }
+    if listed.is_empty() {
+        return pasted();
     }
     let mut choices: Vec<String> = listed
         .iter()
@@ -168,7 +136,10 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .interact()
         .map_err(|dialoguer::Error::IO(cause)| unanswered(cause))?;
     interrupt::after_question();
-    chosen(listed.into_iter().nth(at), service)
+    match listed.into_iter().nth(at) {
+        Some(one) => Ok(one.into()),
+        None => pasted(),
+    }
 }
 
 /// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not exactly one
@@ -181,21 +152,20 @@ pub(super) async fn only_workspace(
         return Ok(None);
     }
     let listed = once(service, context, async |client| client.workspaces().await).await??;
-    Ok(only(listed, context).map(|one| Chosen {
-        name: Some(one.name),
-        ..Chosen::unnamed(service.to_owned(), one.id)
-    }))
+    Ok(only(&listed, context))
 }
 
 /// Returns the only workspace, and names it in a note.
-fn only(listed: Vec<Workspace>, context: &Context) -> Option<Workspace> {
-    let [one] = <[Workspace; 1]>::try_from(listed).ok()?;
+fn only(listed: &[Workspace], context: &Context) -> Option<Chosen> {
+    let [one] = listed else {
+        return None;
+    };
     context.out.note(format!(
         "the workspace is {} ({}), the only one of this token's owner; --workspace names another",
         escape(&one.name),
         one.id
     ));
-    Some(one)
+    Some(one.clone().into())
 }
 
 /// Refuses a workspace that the service does not have, and a token that the service rejects. Without a token or an
@@ -208,37 +178,25 @@ pub(super) async fn known(
     if config::token_from_environment(&context.request()).is_none() {
         return Ok(());
     }
-    let no_answer_note = "the service did not answer, so it is unknown whether it has this workspace; `kbsync doctor` checks again";
-    let error = match once(service, context, async |client| {
+    let answer = once(service, context, async |client| {
         client.workspace(workspace).await
-    })
-    .await
-    {
-        Ok(Err(error)) => error,
-        Err(failure) if failure.code == ExitCode::Retry => {
-            context.out.note(no_answer_note);
-            return Ok(());
-        }
-        // The first command that needs a client reports why there is none.
-        Ok(Ok(_)) | Err(_) => return Ok(()),
+    });
+    let kind = match answer.await {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) if error.kind == ErrorKind::Unauthorized => return Err(error.into()),
+        Ok(Err(error)) => Some(error.kind),
+        Err(_) => None,
     };
-    match error.kind {
-        ErrorKind::NotFound | ErrorKind::Forbidden => Err(Failure::usage(
+    if let Some(ErrorKind::NotFound | ErrorKind::Forbidden) = kind {
+        return Err(Failure::usage(
             format!("{service} has no workspace {workspace} for this token"),
             "`kbsync workspaces` lists the ids, and the dashboard shows them",
-        )),
-        ErrorKind::Unauthorized => Err(error.into()),
-        ErrorKind::Unavailable => {
-            context.out.note(no_answer_note);
-            Ok(())
-        }
-        ErrorKind::Refused
-        | ErrorKind::RateLimited { .. }
-        | ErrorKind::BudgetSpent { .. }
-        | ErrorKind::Closed
-        | ErrorKind::Unreadable
-        | ErrorKind::TooLarge => Ok(()),
+        ));
     }
+    context
+        .out
+        .note("it is unknown whether the service has this workspace; `kbsync doctor` checks again");
+    Ok(())
 }
 
 /// Sends a request to a service. Fails as soon as the client would retry: then the address may be wrong.
@@ -279,11 +237,12 @@ async fn once<T>(
     }
 }
 
-fn pasted() -> Result<WorkspaceId, Failure> {
+fn pasted() -> Result<Chosen, Failure> {
     let written = last_answer("Id of the workspace", |line| {
         parse_workspace(line).map_err(|wrong| told(&wrong))
     })?;
-    written.ok_or_else(no_answer)
+    let id = written.ok_or_else(no_answer)?;
+    Ok(Chosen { id, name: None })
 }
 
 fn told(wrong: &config::ValueError) -> String {

@@ -154,53 +154,35 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
         None => None,
     };
     let asks = ask::possible() && !context.out.json;
-    let chosen = match (service, workspace) {
-        (Some(service), Some(workspace)) => {
-            ask::known(&service, workspace, context).await?;
-            Chosen::unnamed(service, workspace)
+    let service = match service {
+        Some(service) => service,
+        None if asks => ask::service(insecure)?,
+        None => return Err(missing()),
+    };
+    let chosen = match workspace {
+        Some(id) => {
+            ask::known(&service, id, context).await?;
+            Chosen { id, name: None }
         }
-        (service, workspace) if asks => {
-            let service = match service {
-                Some(service) => service,
-                None => ask::service(insecure, None)?,
-            };
-            match workspace {
-                Some(workspace) => Chosen::unnamed(service, workspace),
-                None => ask::workspace(service, context).await?,
-            }
-        }
-        (service, workspace) => {
-            let token = config::token_from_environment(&context.request());
-            let lacks = missing(service.is_none(), workspace.is_none(), token.is_none());
-            let only = match service {
-                Some(service) => ask::only_workspace(&service, context).await?,
-                None => None,
-            };
-            only.ok_or(lacks)?
+        None if asks => ask::workspace(&service, context).await?,
+        None => {
+            let only = ask::only_workspace(&service, context).await?;
+            only.ok_or_else(missing)?
         }
     };
     Ok(NewSettings {
-        service: chosen.service,
-        workspace: chosen.workspace,
+        service,
+        workspace: chosen.id,
         name: chosen.name,
         poll: args.poll,
         branch: git_head::chosen(folder, asks, context)?,
     })
 }
 
-fn missing(lacks_service: bool, lacks_workspace: bool, lacks_token: bool) -> Failure {
-    let flags = match (lacks_service, lacks_workspace) {
-        (true, true) => "--service and --workspace are",
-        (true, false) => "--service is",
-        (false, _) => "--workspace is",
-    };
+fn missing() -> Failure {
     Failure::usage(
-        format!("{flags} missing, and there is no terminal to ask on"),
-        if lacks_token && !lacks_service {
-            "put the token into KBSYNC_TOKEN: `kbsync init --service URL` then takes your only workspace; or add \
-             `--workspace ID`"
-        } else {
-            "write `kbsync init --service URL --workspace ID`; `KBSYNC_SERVICE=URL kbsync workspaces` lists the ids"
-        },
+        "the service or the workspace is missing, and there is no terminal to ask on",
+        "write `kbsync init --service URL --workspace ID`; with the token in KBSYNC_TOKEN, your only workspace needs no \
+         `--workspace`, and `KBSYNC_SERVICE=URL kbsync workspaces` lists the ids",
     )
 }
