@@ -68,7 +68,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let (groups, mut refused) = targets::groups(args, context, &config)?;
+    let groups = targets::groups(args, context, &config)?;
+    let mut refused = Vec::new();
     let planned = groups.into_iter().map(|group| Planned::at(&config, group));
     let mut planned = planned.collect::<Result<Vec<_>, _>>()?;
     let nothing = planned.iter().all(|one| one.found.is_empty());

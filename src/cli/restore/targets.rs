@@ -1,19 +1,18 @@
 //! Finds the versions that the arguments of `kbsync restore` name, by workspace.
 //!
-//! Each argument is judged on its own: an argument that names nothing does not stop the others.
+//! An argument that names nothing stops all: nothing is asked and nothing is restored.
 
 use super::{Args, folder};
 use crate::{
     cli::{
         context::Context,
-        exit::ExitCode,
         failure::Failure,
         paths::in_mirror,
         scope::Part,
         version_spec::{VersionSpec, became, described, is_at, lookup},
     },
     config::Config,
-    engine::restore::{Refused, RefusedKind, RestoreRequest, RestoredFile},
+    engine::restore::{Refused, RestoreRequest, RestoredFile},
     model::{Place, path::quoted},
 };
 use std::path::Path;
@@ -92,33 +91,33 @@ impl Asked {
     }
 }
 
-/// Finds the versions of all arguments, by workspace. Returns the refused arguments as well, each as its own path.
+/// Finds the versions of all arguments, by workspace.
 pub(super) fn groups(
     args: &Args,
     context: &Context,
     config: &Config,
-) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
+) -> Result<Vec<Group>, Failure> {
     if args.to.is_some() && args.paths.len() > 1 {
         return Err(Failure::usage(
             "--to is for one article",
             "name one file, or leave --to out",
         ));
     }
-    let (mut groups, mut all_refused) = (Vec::new(), Vec::new());
+    let mut groups = Vec::new();
     for path in &args.paths {
-        match one_argument(path, args, context, config) {
-            Ok(found) => add(&mut groups, found, path),
-            Err(failure) if args.paths.len() > 1 => all_refused.push(refused(path, failure)?),
-            Err(failure) => return Err(failure),
-        }
+        add(
+            &mut groups,
+            one_argument(path, args, context, config)?,
+            path,
+        )?;
     }
-    Ok((groups, all_refused))
+    Ok(groups)
 }
 
-fn add(groups: &mut Vec<Group>, mut found: Group, path: &Path) {
+fn add(groups: &mut Vec<Group>, mut found: Group, path: &Path) -> Result<(), Failure> {
     let Some(group) = groups.iter_mut().find(|group| group.part == found.part) else {
         groups.push(found);
-        return;
+        return Ok(());
     };
     group.whole |= found.whole;
     group.refused.append(&mut found.refused);
@@ -131,33 +130,17 @@ fn add(groups: &mut Vec<Group>, mut found: Group, path: &Path) {
             Some(known) if known.request.missing => *known = asked,
             Some(known) if asked.request.missing || known.request == asked.request => {}
             Some(_) => {
-                let named = asked.named.map(|(name, _)| name);
-                let refused = Refused::impossible(
-                    "the file is named twice, with different versions",
+                return Err(Failure::usage(
+                    format!(
+                        "the file of {} is named twice, with different versions",
+                        path.display()
+                    ),
                     "name one version",
-                );
-                let path = named.unwrap_or_else(|| path.display().to_string());
-                group.refused.push(refused.at(path, None));
+                ));
             }
         }
     }
-}
-
-/// Refuses an argument that names nothing. A failure of the machine stops all arguments.
-fn refused(path: &Path, failure: Failure) -> Result<Refused, Failure> {
-    let kind = match failure.code {
-        ExitCode::Usage => RefusedKind::Impossible,
-        ExitCode::Attention => RefusedKind::Undecided,
-        ExitCode::Done
-        | ExitCode::Failed
-        | ExitCode::Partial
-        | ExitCode::Retry
-        | ExitCode::Interrupted
-        | ExitCode::Terminated => return Err(failure),
-    };
-    let message = failure.error.to_string();
-    let refused = Refused::impossible(message, failure.help.unwrap_or_default());
-    Ok(Refused { kind, ..refused }.at(path.display().to_string(), None))
+    Ok(())
 }
 
 /// Finds the versions of one argument.
