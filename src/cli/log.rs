@@ -19,7 +19,6 @@ use crate::{
     config::{Config, Need},
     engine::{compare::Pair, history::as_file},
     model::{ArticleId, CategoryId, Field, Side, Timestamp, path::CATEGORY_FILE},
-    reconcile::plan::Kind,
     state::{Deed, Event, StoredVersion},
 };
 use serde::Serialize;
@@ -212,20 +211,7 @@ fn word_of(action: &str) -> &str {
 
 /// Returns the cause of a version, in the words of the actions.
 fn why(kept: &StoredVersion) -> &str {
-    match kept.seen.cause.as_str() {
-        // States of earlier builds have this cause.
-        "met" => "paired",
-        cause => kind_named(cause).map_or(cause, |kind| match kind {
-            Kind::Create | Kind::CreateCategory => "created",
-            Kind::Update | Kind::UpdateCategory => "updated",
-            Kind::Move => "moved",
-            Kind::Delete => "deleted",
-            Kind::Adopt => "paired",
-            Kind::Merge => "merged",
-            Kind::Restore => "restored",
-            Kind::Conflict | Kind::Forget => kind.verb(),
-        }),
-    }
+    word_of(&kept.seen.cause)
 }
 
 fn event_line(Event { at, deed }: Event) -> EventLine {

@@ -237,11 +237,9 @@ pub(super) fn action_line(line: &Line) -> String {
 
 /// Formats a change: its word, its path and its fields.
 pub(super) fn described(style: Style, word: &str, path: &str, fields: &[Field]) -> String {
-    let fields: Vec<_> = fields.iter().map(|field| field.key()).collect();
-    let fields = if fields.is_empty() {
-        String::new()
-    } else {
-        format!(" {DIM}({}){DIM:#}", fields.join(", "))
+    let fields = match Field::keys(fields, ", ") {
+        keys if keys.is_empty() => keys,
+        keys => format!(" {DIM}({keys}){DIM:#}"),
     };
     format!("{style}{word:<9}{style:#} {}{fields}", escape(path))
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::engine::report::Line;
 use dialoguer::console::Term;
-use std::fmt::{self, Write as _};
+use std::{collections::BTreeMap, fmt};
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
@@ -29,82 +29,59 @@ pub(super) struct ForPeople {
     pub(super) with_time: bool,
 }
 
-/// The fields of an event that are shown.
+/// The fields of an event, by name.
 #[derive(Default)]
-struct Shown {
-    message: String,
-    action: String,
-    path: String,
-    side: String,
-    fields: String,
-    reason: String,
-    more: String,
-    error: String,
-}
+struct Shown(BTreeMap<&'static str, String>);
 
 impl Visit for Shown {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let at = match field.name() {
-            "message" => &mut self.message,
-            "action" => &mut self.action,
-            "path" => &mut self.path,
-            "side" => &mut self.side,
-            "fields" => &mut self.fields,
-            "reason" => &mut self.reason,
-            "more" => &mut self.more,
-            "error" => &mut self.error,
-            _ => return,
-        };
-        // Writing into a string cannot fail.
-        write!(at, "{value:?}").ok();
+        self.0.insert(field.name(), format!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.record_debug(field, &format_args!("{value}"));
+        self.0.insert(field.name(), value.to_owned());
     }
 }
 
 impl Shown {
+    /// Returns a field; `""`: the event does not have it.
+    fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
     fn line(&self, level: Level) -> String {
         if let Some(action) = self.action() {
             let mut text = report::action_line(&action);
-            if !self.more.is_empty() {
-                // Writing into a string cannot fail, here and below.
-                write!(text, " and {} more", self.more).ok();
+            let (more, reason) = (self.get("more"), self.get("reason"));
+            if !more.is_empty() {
+                text = format!("{text} and {} more", escape(more));
             }
-            if !self.reason.is_empty() {
-                write!(text, ": {}", escape(&self.reason)).ok();
+            if !reason.is_empty() {
+                text = format!("{text}: {}", escape(reason));
             }
             return text;
         }
-        let mut text = match level {
+        let text = match level {
             Level::ERROR => format!("{ERROR}error:{ERROR:#} "),
             Level::WARN => format!("{WARNING}!{WARNING:#} "),
             Level::INFO | Level::DEBUG | Level::TRACE => String::new(),
         };
-        let parts = [&self.path, &self.message, &self.reason, &self.error];
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
-        text += &parts
-            .map(|part| escape(part))
-            .collect::<Vec<_>>()
-            .join(": ");
-        text
+        let parts = ["path", "message", "reason", "error"].map(|name| escape(self.get(name)));
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        text + &parts.join(": ")
     }
 
     /// Returns the action that the event reports, done or waiting.
     fn action(&self) -> Option<Line> {
-        let (word, status) = match self.message.as_str() {
-            "held" => (&self.action, "held"),
-            "waits" => (&self.action, "skipped"),
-            _ => (&self.message, "done"),
+        let (word, status) = match self.get("message") {
+            "held" => (self.get("action"), "held"),
+            "waits" => (self.get("action"), "skipped"),
+            message => (message, "done"),
         };
-        let fields: Vec<&str> = self
-            .fields
-            .split(',')
-            .filter(|key| !key.is_empty())
-            .collect();
+        let fields = self.get("fields").split(',').filter(|key| !key.is_empty());
         let line = serde_json::json!({
-            "action": word, "side": self.side, "path": self.path, "fields": fields, "status": status,
+            "action": word, "side": self.get("side"), "path": self.get("path"),
+            "fields": fields.collect::<Vec<_>>(), "status": status,
         });
         serde_json::from_value(line).ok()
     }

@@ -41,7 +41,7 @@ fn told(kb: &Kb, path: &str) -> Vec<[String; 3]> {
 #[test]
 fn the_log_of_a_category_says_whose_version_it_was() {
     let (service, kb, start) = synced();
-    assert_eq!(told(&kb, YAML), [["both, now", "created", ""]]);
+    assert_eq!(told(&kb, YAML), [["both, now", "create", ""]]);
 
     there(&service, start, "Theirs");
     kb.run(&["sync", "start"]).exits(0);
@@ -71,7 +71,7 @@ fn the_log_of_a_category_says_whose_version_it_was() {
         [
             ["mirror", "edited here", "name"],
             ["service", "edited on the service", "description"],
-            ["mirror, now both", "merged", "description"],
+            ["mirror, now both", "merge", "description"],
         ]
     );
     let shown = kb.run(&["log", "-p", YAML]).exits(0).stdout;
@@ -103,13 +103,13 @@ fn a_new_category_s_file_was_edited_here() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(
         told(&kb, "mine/_category.yaml"),
-        [["mirror", "edited here", ""], ["both, now", "created", ""]]
+        [["mirror", "edited here", ""], ["both, now", "create", ""]]
     );
     kb.write("folder/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
     kb.run(&["sync"]).exits(0);
     assert_eq!(
         told(&kb, "folder/_category.yaml"),
-        [["both, now", "created", ""]]
+        [["both, now", "create", ""]]
     );
 }
 
@@ -184,7 +184,7 @@ fn a_file_that_is_renamed_in_conflict_is_not_moved_by_the_service() {
     assert_eq!(
         told(&kb, "start/here.html"),
         [
-            ["both", "created", ""],
+            ["both", "create", ""],
             [
                 "mirror, now both",
                 "edited here",

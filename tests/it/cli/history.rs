@@ -93,7 +93,7 @@ fn versions_are_listed_with_number_side_cause_and_fields() {
         "{text}"
     );
     assert!(
-        lines[4].starts_with("@1") && lines[4].contains("created"),
+        lines[4].starts_with("@1") && lines[4].contains("create"),
         "{text}"
     );
     assert_eq!(lines.len(), 5, "{text}");
