@@ -3,7 +3,7 @@
 
 use super::{Asked, Group};
 use crate::{
-    cli::{context::Context, counts::several, failure::Failure, scope},
+    cli::{context::Context, failure::Failure, scope},
     config::Config,
     engine::{
         history, open,
@@ -28,41 +28,32 @@ pub(super) fn group(
         return Ok(None);
     };
     let mut store = open::read_state(config, &part.root)?;
-    let gone = gone(&store, &folder)?;
     let mut group = Group::new(part);
     if deleted_ones {
-        group.add_deleted(gone, path)?;
+        group.add_deleted(gone(&store, &folder)?, path)?;
         return Ok(Some(group));
     }
     let disk = RealDisk::open(&group.part.root.path)?;
     let missing = restore::missing(&disk, &mut store, &folder);
     let missing = missing?;
     if missing.is_empty() {
-        return Err(none_missing(path, gone.len()));
+        return Err(none_missing(path));
     }
     group.asked.extend(missing.into_iter().map(Asked::of));
     group.whole = folder.is_empty();
     Ok(Some(group))
 }
 
-/// Makes the failure for a folder without missing files. Deleted articles come back as new articles, which needs a flag
-/// of its own.
-fn none_missing(path: &Path, deleted: usize) -> Failure {
-    let message = format!("no file of an article is missing in {}", path.display());
-    let help = "name a file to restore its previous version, or name a deleted article; `kbsync log` lists both";
-    if deleted == 0 {
-        return Failure::usage(message, help);
-    }
-    let folder = path.to_string_lossy();
-    let (articles, folder) = (several(deleted, "deleted article"), quoted(&folder));
-    let anew = if deleted == 1 {
-        "a new article"
-    } else {
-        "new articles"
-    };
-    let help =
-        format!("{articles} in it can be restored as {anew}:\n  kbsync restore {folder} --deleted");
-    Failure::usage(message, help)
+/// Makes the failure for a folder without missing files.
+fn none_missing(path: &Path) -> Failure {
+    Failure::usage(
+        format!("no file of an article is missing in {}", path.display()),
+        format!(
+            "name a file to restore its previous version; articles that were deleted in the folder come back as new ones:\n  \
+             kbsync restore {} --deleted",
+            quoted(&path.to_string_lossy())
+        ),
+    )
 }
 
 impl Group {

@@ -13,19 +13,13 @@ pub(super) fn agreed(
     config: &Config,
     planned: &[Planned],
 ) -> Result<bool, Failure> {
-    let (mut lines, mut changed, mut created) = (Vec::new(), 0, 0);
+    let mut lines = Vec::new();
     for one in planned {
         for file in &one.found {
             let what = match file.goes_live(&config.options.new_articles) {
                 None => continue,
-                Some(GoesLive::Changed) => {
-                    changed += 1;
-                    "changes"
-                }
-                Some(GoesLive::Created) => {
-                    created += 1;
-                    "is a new article"
-                }
+                Some(GoesLive::Changed) => "changes",
+                Some(GoesLive::Created) => "is a new article",
             };
             let path = one.group.part.path(&file.target.place);
             let path = escape(&path);
@@ -35,10 +29,10 @@ pub(super) fn agreed(
     if lines.is_empty() {
         return Ok(true);
     }
-    let consequences = consequences(changed, created);
+    let live = several(lines.len(), "live article");
     if context.out.json || context.out.quiet || !ask::possible() {
         return Err(Failure::usage(
-            format!("this would {consequences}, which needs your agreement"),
+            format!("this would change {live}, which needs your agreement"),
             format!(
                 "--dry-run shows the changes; agree with:\n  {}",
                 ask::again()
@@ -46,21 +40,10 @@ pub(super) fn agreed(
         ));
     }
     context.out.note(format!(
-        "This would {consequences}, compared with the last sync:"
+        "This would change {live}, compared with the last sync:"
     ));
     for line in &lines {
         context.out.note(line);
     }
     ask::agrees("Publish?")
-}
-
-/// Returns the number of changes: `change 1 live article and publish 2 new articles`.
-fn consequences(changed: usize, created: usize) -> String {
-    let change = format!("change {}", several(changed, "live article"));
-    let publish = format!("publish {}", several(created, "new article"));
-    match (changed, created) {
-        (_, 0) => change,
-        (0, _) => publish,
-        (_, _) => format!("{change} and {publish}"),
-    }
 }

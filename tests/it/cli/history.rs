@@ -560,7 +560,7 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
         .exits(2)
         .complains("no file of an article is missing in other", "name a file");
     let ran = kb.run(&["restore", "start"]).exits(2);
-    let told = "help: 1 deleted article in it can be restored as a new article:\n  kbsync restore start --deleted\n";
+    let told = "come back as new ones:\n  kbsync restore start --deleted\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     kb.run(&["restore", "--yes", &id]).exits(0);
     assert!(kb.exists("start/n2.html"));
@@ -625,7 +625,7 @@ fn what_was_deleted_with_its_whole_folder_comes_back_where_it_was() {
     kb.run(&["sync", "--allow-deletes"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 0);
     let ran = kb.run(&["restore", "start"]).exits(2);
-    let told = "3 deleted articles in it can be restored as new articles";
+    let told = "articles that were deleted in the folder come back as new ones";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     kb.run(&["restore", "--yes", "start/n2.html"]).exits(0);
     assert!(kb.exists("start/n2.html"), "{:?}", kb.articles());

@@ -152,7 +152,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
     let ran = kb.run(&["restore", "start"]).exits(2);
     assert!(
         ran.stderr
-            .contains("3 deleted articles in it can be restored as new articles")
+            .contains("articles that were deleted in the folder come back as new ones")
             && ran.stderr.contains("\n  kbsync restore start --deleted\n"),
         "{ran:#?}"
     );
@@ -168,7 +168,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
 
     kb.run(&["restore", "start", "--deleted"])
         .exits(2)
-        .complains("this would publish 2 new articles", "--dry-run");
+        .complains("this would change 2 live articles", "--dry-run");
     assert!(!kb.exists("start/two.html"));
     let ran = kb.run(&["restore", "start", "--deleted", "--yes"]).exits(4);
     assert!(ran.stdout.contains("deleted later"), "{ran:#?}");
