@@ -1,5 +1,6 @@
 //! The command: allocator, arguments, runtime, exit code.
 
+use anyhow::Context as _;
 use kbsync::cli::{self, Cli, failure::Failure};
 
 /// Returns freed memory at once, unlike the system's allocator: a daemon is idle for nearly all of its life, and one
@@ -18,9 +19,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(cli: Cli) -> cli::Outcome {
-    let current = std::env::current_dir().map_err(|error| {
-        Failure::failed(error).help("the current folder is gone: change to one")
-    })?;
+    let current = std::env::current_dir().context("the current folder is gone")?;
     // A folder that cannot be read would count as not set, and another folder would be synced.
     let mut unreadable = std::env::vars_os().filter(|(_, value)| value.to_str().is_none());
     if let Some((name, _)) = unreadable.find(|(name, _)| is_setting(name)) {
@@ -30,7 +29,7 @@ fn run(cli: Cli) -> cli::Outcome {
             "set it to a valid value, or unset it",
         ));
     }
-    let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
+    let runtime = tokio::runtime::Runtime::new().context("failed to start")?;
     let outcome = runtime.block_on(cli.run(current, |name| std::env::var(name).ok()));
     // A thread that waits for a silent name server cannot be stopped, and nobody needs its result (failures row 9: a
     // container has ten seconds).

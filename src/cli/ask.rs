@@ -303,7 +303,9 @@ fn unanswered(cause: io::Error) -> Failure {
         let message = "interrupted at a question";
         return Failure::new(ExitCode::Interrupted, message, "nothing was changed");
     }
-    Failure::failed(anyhow::Error::new(cause).context("no answer could be read"))
+    anyhow::Error::new(cause)
+        .context("no answer could be read")
+        .into()
 }
 
 fn no_answer() -> Failure {

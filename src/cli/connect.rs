@@ -73,24 +73,6 @@ pub(super) fn client(
     token: Token,
     set: impl FnOnce(&mut ClientOptions),
 ) -> Result<Client, Failure> {
-    let mut options = options(context, account, token)?;
-    set(&mut options);
-    Client::new(options).map_err(no_client)
-}
-
-/// Reads the token. The caller has checked that the user agreed to the token's source.
-pub(super) fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
-    let source = account.token.ok_or_else(TokenSource::missing)?;
-    let secret = source.read(&*context.env, account.mirror)?;
-    Token::new(secret.expose_secret())
-        .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))
-}
-
-fn options(
-    context: &Context,
-    account: Account<'_>,
-    token: Token,
-) -> Result<ClientOptions, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let origin = Origin::of(account.service).map_err(|error| {
         Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
@@ -110,14 +92,30 @@ fn options(
     });
     let budget = opened.map_err(|error| {
         let message = format!("failed to open the request budget in {}", dir.display());
-        Failure::failed(anyhow::Error::new(error).context(message)).help(OTHER_DIR)
+        Failure::from(anyhow::Error::new(error).context(message)).help(OTHER_DIR)
     })?;
     let mut options = ClientOptions::new(account.service, token, budget);
     options.allow_insecure_http = context.global.insecure_http;
     options.token_accepted = visit.map(|visit| -> TokenAccepted {
         Arc::new(move || visit.remember().map_err(|error| error.to_string()))
     });
-    Ok(options)
+    set(&mut options);
+    Client::new(options).map_err(|error| {
+        let is_usage = !matches!(error, ClientError::Transport(_));
+        let mut failure = Failure::from(error);
+        if is_usage {
+            failure.code = ExitCode::Usage;
+        }
+        failure
+    })
+}
+
+/// Reads the token. The caller has checked that the user agreed to the token's source.
+pub(super) fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
+    let source = account.token.ok_or_else(TokenSource::missing)?;
+    let secret = source.read(&*context.env, account.mirror)?;
+    Token::new(secret.expose_secret())
+        .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))
 }
 
 fn limits(limits: BudgetLimits) -> Limits {
@@ -137,16 +135,6 @@ fn not_trusted(error: OriginError) -> Failure {
             ),
             format!("check `service:`; if {asked} is right, allow it with --trust-service"),
         ),
-        OriginError::Unknown { .. } => Failure::failed(error).help(OTHER_DIR),
-    }
-}
-
-fn no_client(error: ClientError) -> Failure {
-    match &error {
-        ClientError::Address(_) | ClientError::Insecure { .. } => Failure {
-            code: ExitCode::Usage,
-            ..Failure::failed(error)
-        },
-        ClientError::Transport(_) => Failure::failed(error),
+        OriginError::Unknown { .. } => Failure::from(error).help(OTHER_DIR),
     }
 }

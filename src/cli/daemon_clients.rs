@@ -73,9 +73,8 @@ impl<'r> Clients<'r> {
         // Links may have changed, so the agreement is checked again. Nobody is asked.
         let fresh = self.context.config(Need::Workspace)?;
         if fresh.token != self.config.token {
-            return Err(Failure::failed(anyhow::anyhow!(
-                "the token's source has changed; restart the daemon"
-            )));
+            let message = "the token's source has changed";
+            return Err(Failure::failed(message, "restart the daemon"));
         }
         consent::check(self.context, &fresh)?;
         let token = connect::read_token(self.context, account(self.config))?;

@@ -46,12 +46,8 @@ impl Failure {
     }
 
     /// Makes a failure with code 1.
-    pub fn failed(error: impl Into<anyhow::Error>) -> Self {
-        Self {
-            code: ExitCode::Failed,
-            error: error.into(),
-            help: None,
-        }
+    pub fn failed(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(ExitCode::Failed, message, help)
     }
 
     /// Adds a remedy.
@@ -77,8 +73,7 @@ impl Failure {
 
     /// Makes a failure for the token of a daemon, which the service refused.
     pub fn daemon_token(source: &str) -> Self {
-        Self::new(
-            ExitCode::Failed,
+        Self::failed(
             format!("the service refused the daemon's token, which is from {source}"),
             "make a new token in your account on the service, and store it in the same place; the daemon reads a file or a command again \
              before the next try, and must be restarted for a variable",

@@ -49,10 +49,10 @@ fn is_new(root: &Root) -> Result<bool, Failure> {
         return Ok(false);
     }
     let (folder, state) = (root.path.display(), root.state.display());
-    Err(Failure::failed(anyhow::anyhow!(
-        "{folder} has no articles, and the state in {state} knows some"
+    Err(Failure::failed(
+        format!("{folder} has no articles, and the state in {state} knows some"),
+        "mount the mirror's disk there; if the files are gone, `kbsync restore .` in that folder brings them back; to begin anew with an empty folder, move the state away, and keep it: it has the history",
     ))
-    .help("mount the mirror's disk there; if the files are gone, `kbsync restore .` in that folder brings them back; to begin anew with an empty folder, move the state away, and keep it: it has the history"))
 }
 
 /// Returns whether a category folder of the mirror has a file that may be an article.

@@ -68,7 +68,7 @@ pub(super) fn start(
             log.event_format(ForPeople { with_time }).try_init()
         }
     };
-    started.map_err(|error| Failure::failed(anyhow::Error::from_boxed(error)))
+    Ok(started.map_err(anyhow::Error::from_boxed)?)
 }
 
 /// Logs why the daemon did not start, for a program that reads the log. If the log could not be started either, this

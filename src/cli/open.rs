@@ -55,18 +55,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             client.workspace(named.part.root.workspace).await?;
             let message = format!("{} has no public page", named.name);
             let help = "the article is hidden, or it was deleted; `kbsync status` says which";
-            return Err(Failure::new(ExitCode::Failed, message, help));
+            return Err(Failure::failed(message, help));
         }
         Err(error) => return Err(error.into()),
     };
     // Another scheme could make the browser run something.
     let is_page = |url: &String| url.starts_with("https://") || url.starts_with("http://");
     let url = article.full_url.filter(is_page).ok_or_else(|| {
-        Failure::failed(anyhow::anyhow!(
-            "the service does not say where the public page of {} is",
-            named.name
-        ))
-        .help("look for it in the dashboard")
+        let name = &named.name;
+        Failure::failed(
+            format!("the service does not say where the public page of {name} is"),
+            "look for it in the dashboard",
+        )
     })?;
     if context.out.json {
         let place = named.history.now_at.as_ref();

@@ -58,11 +58,7 @@ struct FailedReport<'f, R> {
 pub(super) fn failure_of_usage(words: &str) -> Failure {
     let said = words.strip_prefix("error: ").unwrap_or(words);
     let (error, help) = said.split_once("\n\n").unwrap_or((said, ""));
-    let help = Some(help.trim()).filter(|help| !help.is_empty());
-    Failure {
-        help: help.map(str::to_owned),
-        ..Failure::usage(error.trim(), "")
-    }
+    Failure::usage(error.trim(), help.trim())
 }
 
 impl Output {

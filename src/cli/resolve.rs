@@ -208,10 +208,10 @@ fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failur
     if in_program(&tool, &files)? {
         return Ok(bytes() != before);
     }
-    Err(
-        Failure::failed(anyhow::anyhow!("`{tool}` failed, and nothing was settled"))
-            .help("name another tool in KBSYNC_MERGE_TOOL, or settle the conflict with --keep"),
-    )
+    Err(Failure::failed(
+        format!("`{tool}` failed, and nothing was settled"),
+        "name another tool in KBSYNC_MERGE_TOOL, or settle the conflict with --keep",
+    ))
 }
 
 /// Opens files in the person's program, and returns whether the program succeeded. The command may have arguments of

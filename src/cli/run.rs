@@ -20,6 +20,7 @@ use crate::{
     service::{ErrorKind, client::Client},
     web::{self, shared_status::SharedStatus},
 };
+use anyhow::Context as _;
 use std::{net::SocketAddr, panic::set_hook, sync::Arc};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +44,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let settings = config.options.clone();
     let locks = locks::take(&config, control::LOCK_LABEL, None)?;
     // From here on, a signal ends the daemon in order.
-    let signals = Signals::take().map_err(Failure::failed)?;
+    let signals = Signals::take().context("failed to listen for signals")?;
     let private = lock::private_folder(&config.mirror)?;
     let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
     let token = config.token.as_ref().map(TokenSource::name);
@@ -134,13 +135,11 @@ fn over(ended: Ended) -> Outcome {
         }
         Ended::AtOnce => Ok(ExitCode::Failed),
         // The reason is in the log.
-        Ended::Lost => Err(Failure::failed(anyhow::anyhow!(
-            "the lock or the state of the mirror was removed or replaced, so the daemon stopped"
-        ))
-        .help("start it again: files and articles are paired anew, and nothing is deleted")),
-        Ended::Alone => Err(Failure::failed(anyhow::anyhow!(
-            "every event source stopped"
-        ))),
+        Ended::Lost => Err(Failure::failed(
+            "the lock or the state of the mirror was removed or replaced, so the daemon stopped",
+            "start it again: files and articles are paired anew, and nothing is deleted",
+        )),
+        Ended::Alone => Err(Failure::failed("every event source stopped", "")),
     }
 }
 
@@ -166,12 +165,12 @@ fn progress_callback(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Tel
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        let error = anyhow::Error::new(error).context(format!("failed to listen on {address}"));
-        Failure::failed(error)
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("failed to listen on {address}"));
+    listener.map_err(|error| {
+        Failure::from(error)
             .help("name another address with --listen, or stop the program that uses this one")
-    })?;
-    Ok(listener)
+    })
 }
 
 /// Reads the settings again. The service, the workspaces and the token cannot change.

@@ -2,6 +2,7 @@
 
 use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, print::HELP};
 use crate::sandbox::{Options, Sandbox};
+use anyhow::Context as _;
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,18 +53,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     let sandbox = Sandbox::new(options);
     let workspace = sandbox.seed(args.articles, args.categories);
     let address = SocketAddr::new(args.bind, args.port);
-    let listener = tokio::net::TcpListener::bind(address)
-        .await
-        .map_err(|error| {
-            let message = format!("failed to listen on {address}");
-            Failure::failed(anyhow::Error::new(error).context(message))
-                .help("choose another port with --port, or 0 for a free one")
-        })?;
+    let listener = tokio::net::TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("failed to listen on {address}"));
+    let listener = listener.map_err(|error| {
+        Failure::from(error).help("choose another port with --port, or 0 for a free one")
+    })?;
     let service = format!("http://{}", reachable(listener.local_addr()?));
     announce(context, &service, &token, &workspace.to_string())?;
-    sandbox.serve(listener, stopped()).await.map_err(|error| {
-        Failure::failed(anyhow::Error::new(error).context("the sandbox stopped"))
-    })?;
+    let served = sandbox.serve(listener, stopped()).await;
+    served.context("the sandbox stopped")?;
     Ok(ExitCode::Done)
 }
 

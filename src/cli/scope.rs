@@ -157,13 +157,15 @@ pub(super) fn must_be_there(config: &Config, root: &Root) -> Result<(), Failure>
         return Ok(());
     }
     let folder = open::prefix(config, root);
-    Err(Failure::failed(anyhow::anyhow!(
-        "the folder of a workspace, {folder}, is not there, and its history lay in {folder}/{PRIVATE_FOLDER}"
+    Err(Failure::failed(
+        format!(
+            "the folder of a workspace, {folder}, is not there, and its history lay in {folder}/{PRIVATE_FOLDER}"
+        ),
+        format!(
+            "put the folder back as it was, `{PRIVATE_FOLDER}` included; or `kbsync sync {folder}` fetches what the \
+             service has, without the history"
+        ),
     ))
-    .help(format!(
-        "put the folder back as it was, `{PRIVATE_FOLDER}` included; or `kbsync sync {folder}` fetches what the \
-         service has, without the history"
-    )))
 }
 
 /// Returns the workspace, and the path in it, of one argument.

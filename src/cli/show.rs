@@ -67,8 +67,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let file = file.ok_or_else(|| {
         let (name, number) = (&named.name, kept.number);
-        Failure::new(
-            ExitCode::Failed,
+        Failure::failed(
             format!("the text of {name}@{number} is not in the state any more"),
             format!("`kbsync log {name}` lists the other versions"),
         )

@@ -82,8 +82,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn read(config: &Config, part: &Part) -> Result<Vec<Line>, Failure> {
     let Some(store) = part.state(config)? else {
         let message = format!("nothing is known about {} yet", part.root.path.display());
-        return Err(Failure::failed(anyhow::Error::msg(message))
-            .help("run `kbsync sync` first: it fetches views and ratings"));
+        let help = "run `kbsync sync` first: it fetches views and ratings";
+        return Err(Failure::failed(message, help));
     };
     let mut figures: HashMap<ArticleId, FigureRow> = store.figures()?.into_iter().collect();
     let lines = store.articles()?.into_iter().map(|article| {

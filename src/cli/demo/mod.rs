@@ -138,7 +138,7 @@ impl<'c> Stage<'c> {
     async fn kbsync(&self, words: &[&str]) -> Result<ExitCode, Failure> {
         self.print(format!("{DIM}${DIM:#} kbsync {}", words.join(" ")))?;
         let line = std::iter::once("kbsync").chain(words.iter().copied());
-        let cli = Cli::try_parse_from(line).map_err(Failure::failed)?;
+        let cli = Cli::try_parse_from(line)?;
         let (token, user) = (self.running.token(), self.folder.path().join("user"));
         let inner = Context {
             global: cli.global,
@@ -200,8 +200,8 @@ impl<'c> Stage<'c> {
         }
         self.print(format!("{ERROR}✗ {promise}{ERROR:#}"))?;
         let message = format!("a step of the demo did not check out: {promise}");
-        Err(Failure::failed(anyhow::Error::msg(message))
-            .help("this is a fault of kbsync: please report it with the output above"))
+        let help = "this is a fault of kbsync: please report it with the output above";
+        Err(Failure::failed(message, help))
     }
 
     fn print(&self, text: String) -> Result<(), Failure> {
@@ -211,5 +211,5 @@ impl<'c> Stage<'c> {
 
 fn broken(error: io::Error) -> Failure {
     let what = "the demo cannot use its service or its folder";
-    Failure::failed(anyhow::Error::new(error).context(what))
+    anyhow::Error::new(error).context(what).into()
 }
