@@ -189,6 +189,7 @@ fn one_version(
             number: named.number,
             to,
             missing: false,
+            shown: None,
         },
         named: below.map(|below| (named.name, below)),
     };

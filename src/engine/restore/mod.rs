@@ -28,7 +28,7 @@ use crate::engine::report::{Line, Status};
 use crate::engine::{Engine, cycle, history};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::{ArticleId, Field, Place, Side, Stamp};
+use crate::model::{ArticleId, Digest, Field, Place, Side, Stamp};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
@@ -55,6 +55,9 @@ pub struct RestoreRequest {
     /// Whether the file was missing when the person asked: then a file that is back by now is left as it is.
     #[serde(default)]
     pub missing: bool,
+    /// The mark of the file that a person was shown; `None`: nobody was shown one. Any other file is left as it is.
+    #[serde(default)]
+    pub shown: Option<Digest>,
 }
 
 impl RestoreRequest {
@@ -65,6 +68,7 @@ impl RestoreRequest {
             number: None,
             to: None,
             missing: true,
+            shown: None,
         }
     }
 }
@@ -128,14 +132,23 @@ impl RestoredFile {
         }
     }
 
-    /// Returns the request for the file that a person was shown: by the time of the restore, a missing file may be
-    /// back.
+    /// Returns the request for exactly this file, which a person was shown: by the time of the restore, the file may
+    /// have another text, and a request without a number may choose another version.
     #[must_use]
     pub fn agreed(&self, request: &RestoreRequest) -> RestoreRequest {
         RestoreRequest {
             missing: self.present.is_none() && self.target.id.is_some(),
+            shown: Some(self.mark()),
             ..request.clone()
         }
+    }
+
+    /// The digest of the place, the text that is written, and the present text.
+    fn mark(&self) -> Digest {
+        let place = self.target.place.to_string();
+        let texts = std::iter::once(self.new.as_str()).chain(self.old());
+        let parts = std::iter::once(place.as_str()).chain(texts);
+        Digest::of_parts(&parts.map(str::as_bytes).collect::<Vec<_>>())
     }
 
     /// Predicts the effect on readers; `None`: no change. `fresh`: the flags of a new article whose file has none. In
@@ -336,6 +349,9 @@ fn restore_one<D: Disk>(
     };
     let file = preparer.prepare(request)?;
     let path = file.target.place.to_string();
+    if request.shown.is_some_and(|shown| shown != file.mark()) {
+        return Err(DiskError::new(DiskErrorKind::Changed, "restore", path).into());
+    }
     if !file.is_there() {
         let never_sent = write_restored(journal, &file, view)?;
         restored.places.extend(never_sent);

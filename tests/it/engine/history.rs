@@ -532,6 +532,7 @@ async fn what_a_restore_replaces_is_kept_and_the_next_scan_adds_nothing() {
         number: Some(1),
         to: None,
         missing: false,
+        shown: None,
     };
     let restored = restoring.restore(&[wish]).await;
     assert!(restored.failed.is_none(), "{restored:?}");
@@ -567,6 +568,7 @@ async fn a_save_in_the_very_moment_of_a_restore_is_not_replaced() {
         number: Some(1),
         to: None,
         missing: false,
+        shown: None,
     };
     let error = engine(&stage, &meddle).restore(&[wish]).await;
     let error = error.failed.expect("refused");

@@ -1,9 +1,10 @@
 //! A restore over existing content: files that are not ready, copies of other articles, folders without names.
 
-use crate::support::hostile::{Meddler, Stage, calm, engine, sync, world};
+use crate::support::hostile::{Meddler, Stage, calm, engine, store, sync, world};
 use crate::support::world::lines;
-use kbsync::engine::restore::{RestoreRequest, Restored};
+use kbsync::engine::restore::{self, RestoreRequest, Restored};
 use kbsync::engine::settings::CycleRequest;
+use kbsync::mirror::RealDisk;
 use kbsync::model::{ArticleId, Field};
 use kbsync::reconcile::snapshot::Direction;
 use std::sync::Arc;
@@ -87,6 +88,31 @@ async fn a_file_that_comes_back_unready_in_that_very_moment_stops_only_itself() 
     assert_eq!(restored.refused.len(), 1, "{restored:?}");
     assert!(stage.read("start/n0.html").contains("half a save"));
     assert!(stage.exists("start/n1.html"));
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_it_was_shown_is_left_as_it_is() {
+    let (stage, articles) = synced().await;
+    stage.edit("start/n0.html", "Words", "Second words");
+    sync(&stage).await;
+    let wish = RestoreRequest {
+        missing: false,
+        ..RestoreRequest::missing(ArticleId::new(articles[0]))
+    };
+    let disk = RealDisk::open(stage.folder.path()).expect("a mirror");
+    let each = restore::prepare(&disk, &mut store(&stage), std::slice::from_ref(&wish));
+    let shown = each.expect("read").remove(0).expect("prepared");
+    assert!(shown.new.contains("<p>Words of n0.</p>"), "{shown:?}");
+    let agreed = shown.agreed(&wish);
+    // A colleague's edit, which another sync pulls while the person reads the question.
+    stage.sandbox().edit(articles[0], |article| {
+        "<p>Third words of n0.</p>".clone_into(&mut article.text);
+    });
+    sync(&stage).await;
+    let refused = restored(&stage, &calm(), &[agreed]).await.failed;
+    let refused = refused.expect("refused").to_string();
+    assert!(refused.contains("changed just now"), "{refused}");
+    assert!(stage.read("start/n0.html").contains("Third words"));
 }
 
 #[tokio::test]

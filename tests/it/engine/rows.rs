@@ -318,6 +318,7 @@ async fn f003_a_body_that_was_cut_short_can_be_taken_back() {
         number: Some(1),
         to: None,
         missing: false,
+        shown: None,
     };
     let restored = engine(&stage, &calm()).restore(&[wish]).await;
     assert!(restored.failed.is_none(), "{restored:?}");
@@ -367,6 +368,7 @@ async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {
             number: None,
             to: None,
             missing: false,
+            shown: None,
         };
         let restored = engine(&stage, &calm()).restore(&[wish]).await;
         assert!(restored.failed.is_none(), "{restored:?}");

@@ -95,6 +95,7 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
         number: Some(1),
         to: None,
         missing: false,
+        shown: None,
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     let restored = engine.restore(std::slice::from_ref(&wish)).await;
