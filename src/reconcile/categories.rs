@@ -21,6 +21,12 @@ impl World<'_> {
         read.chain(self.base.categories.keys()).copied().collect()
     }
 
+    /// Returns whether the file of some folder has a category's id.
+    pub(super) fn is_claimed(&self, id: CategoryId) -> bool {
+        let mut categories = self.local.categories.iter();
+        categories.any(|category| category.id == Some(id))
+    }
+
     /// Returns the service's version of a category: as read in this cycle, else as in the base.
     pub(super) fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
         self.remote.categories.get(&id).cloned().or_else(|| {
@@ -274,7 +280,8 @@ pub(super) fn missing_folders(planner: &mut Planner<'_>) {
         let wanted = row.is_none()
             && world.policy.direction.pulls()
             && world.policy.scope.is_empty()
-            && world.policy.wanted_categories.contains(&id);
+            && world.policy.wanted_categories.contains(&id)
+            && !world.is_claimed(id);
         if wanted && world.hidden_folder(id, &version.slug).is_none() {
             planner.names.give_folder(id, &version.slug);
         }
@@ -310,10 +317,9 @@ fn folder_that_went<'b>(world: World<'b>, row: &'b CategoryRow, slug: &str) -> O
     let mut paired = world.paired.categories.values();
     let is_left = !world.local.top.contains(&path::fold(folder))
         || paired.any(|category| category.folder == folder);
-    let mut claimed = world.local.categories.iter();
     let is_gone = world.local.complete
         && world.hidden_folder(row.id, slug).is_none()
-        && claimed.all(|category| category.id != Some(row.id));
+        && !world.is_claimed(row.id);
     (is_left && is_gone && world.policy.covers_folder(folder)).then_some(folder)
 }
 

@@ -20,7 +20,9 @@ pub(super) fn homeless(
     }
     let path = place.map(ToString::to_string).unwrap_or_default();
     let (title, category) = (&seen.version.title, seen.version.category);
-    let message = format!("\"{title}\" is in category {category}, which cannot be read");
+    let message = format!(
+        "\"{title}\" is in category {category}, which cannot be read or has no clear folder"
+    );
     planner.problem(path, Some(id), message);
     Outcome::Unknown
 }

@@ -174,10 +174,14 @@ impl<'a> Planner<'a> {
         )
     }
 
-    /// Returns the folder of a category; a category without a folder gets one.
+    /// Returns the folder of a category; a category without a folder gets one. `None`: the category cannot be read, or
+    /// its folder is not clear.
     fn folder_for(&mut self, id: CategoryId) -> Option<String> {
         if let Some(folder) = self.names.folder(id) {
             return Some(folder.to_owned());
+        }
+        if self.world.is_claimed(id) {
+            return None;
         }
         let (CategoryVersion { slug, .. }, _) = self.world.remote_category(id)?;
         if let Some(folder) = self.world.hidden_folder(id, &slug) {

@@ -37,6 +37,7 @@ pub(super) fn pair_folders<'a>(
             None => left.push(category),
         }
     }
+    let owners = of_rows(base);
     let mut folders = BTreeMap::new();
     for (id, mut claimants) in by_id {
         // Sorted, so that the report does not depend on the order of the scan.
@@ -46,7 +47,17 @@ pub(super) fn pair_folders<'a>(
             .get(&id)
             .and_then(|row| row.folder.as_deref());
         let keeper = match claimants.as_slice() {
-            [only] => Some(*only),
+            [only] => {
+                let owner = owners.get(only.folder.as_str()).copied();
+                let owner = owner.filter(|owner| *owner != id);
+                // A category whose folder is gone took the name of another folder that left it.
+                let has_left = home.is_some_and(|home| is_gone(local, home));
+                if let Some(owner) = owner.filter(|_| !has_left) {
+                    report_replaced(only, owner, id, paired);
+                    continue;
+                }
+                Some(*only)
+            }
             several => several
                 .iter()
                 .copied()
@@ -103,15 +114,10 @@ fn folder_by_slug(
         .as_ref()
         .map_or(category.folder.as_str(), |version| &version.slug);
     // A category with a folder in the base is found by that folder, and by its slug only if the folder is gone.
-    let gone = |folder: &String| {
-        local.complete
-            && !local.unreadable.contains(folder)
-            && !local.top.contains(&path::fold(folder))
-    };
     let free = |id: &CategoryId| {
         let row = base.categories.get(id);
         let home = row.and_then(|row| row.folder.as_ref());
-        !claimed.contains(id) && home.is_none_or(gone)
+        !claimed.contains(id) && home.is_none_or(|home| is_gone(local, home))
     };
     remote
         .categories
@@ -124,6 +130,26 @@ fn folder_by_slug(
         )
         .find(|(id, known)| *known == slug && free(id))
         .map(|(id, _)| id)
+}
+
+fn is_gone(local: &LocalSnapshot, folder: &str) -> bool {
+    local.complete && !local.unreadable.contains(folder) && !local.top.contains(&path::fold(folder))
+}
+
+/// Reports a folder whose file has the id of another category, although the folder of that category was not renamed:
+/// all articles in the folder would move to that category.
+fn report_replaced(
+    category: &LocalCategory,
+    owner: CategoryId,
+    id: CategoryId,
+    paired: &mut Paired,
+) {
+    let folder = &category.folder;
+    let message = format!(
+        "the folder of category {owner} now has the id {id}. If that is a mistake, put `id: {owner}` back. If folders \
+         exchanged their names, use a third name in between: rename {folder} to it, and sync"
+    );
+    paired.report(format!("{folder}/{}", path::CATEGORY_FILE), None, message);
 }
 
 fn report_double(claimants: &[&LocalCategory], paired: &mut Paired) {

@@ -226,7 +226,27 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "two/ folder=start; start/ folder=two",
         "",
-        "-> update-category start (slug), its public address changes from two to start, held; -> update-category two (slug), its public address changes from start to two, held",
+        "!! start/_category.yaml: the folder of category #start now has the id #two. If that is a mistake, put `id: #start` back. If folders exchanged their names, use a third name in between: rename start to it, and sync; !! two/_category.yaml: the folder of category #two now has the id #start. If that is a mistake, put `id: #two` back. If folders exchanged their names, use a third name in between: rename two to it, and sync",
+    ],
+    // Only the files `_category.yaml` were exchanged: no article moves.
+    [
+        "two/; a; b in=two",
+        "two/ folder=start; start/ folder=two; a in=start; b in=two title=X",
+        "n in=two",
+        "!! \"N\" is in category #two, which cannot be read or has no clear folder; !! start/_category.yaml: the folder of category #start now has the id #two. If that is a mistake, put `id: #start` back. If folders exchanged their names, use a third name in between: rename start to it, and sync; !! two/_category.yaml: the folder of category #two now has the id #start. If that is a mistake, put `id: #two` back. If folders exchanged their names, use a third name in between: rename two to it, and sync",
+    ],
+    [
+        "two/; a; b in=two",
+        "two/ folder=start; start/ -; a in=start; b in=two",
+        "",
+        "<- update-category two; !! start/_category.yaml: the folder of category #start now has the id #two. If that is a mistake, put `id: #start` back. If folders exchanged their names, use a third name in between: rename start to it, and sync",
+    ],
+    // A folder may take the name of a folder that left it.
+    [
+        "two/; a; b in=two",
+        "two/ folder=three; start/ folder=two",
+        "",
+        "-> update-category three (slug), its public address changes from two to three; -> update-category two (slug), its public address changes from start to two, held",
     ],
     [
         "two/; a; b in=two",

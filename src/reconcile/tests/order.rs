@@ -202,19 +202,19 @@ const NAMES: &[[&str; 4]] = &[
         "a",
         "",
         "a in=new unread-category",
-        "!! start/a.html: \"A\" is in category #new, which cannot be read",
+        "!! start/a.html: \"A\" is in category #new, which cannot be read or has no clear folder",
     ],
     [
         "a",
         "a -",
         "a in=new unread-category title=X",
-        "!! start/a.html: \"X\" is in category #new, which cannot be read",
+        "!! start/a.html: \"X\" is in category #new, which cannot be read or has no clear folder",
     ],
     [
         "a",
         "",
         "n in=new unread-category",
-        "!! \"N\" is in category #new, which cannot be read",
+        "!! \"N\" is in category #new, which cannot be read or has no clear folder",
     ],
 ];
 
