@@ -162,7 +162,7 @@ fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
 }
 
 /// Returns the held actions whose hold stays when the count falls below its limit.
-fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
+fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, ArticleId)> {
     let counted = |rule| {
         matches!(
             rule,
@@ -173,8 +173,8 @@ fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
         )
     };
     held.iter()
-        .filter_map(|held| Some((held.rule?, held.side, held.id?)))
-        .filter(|(rule, ..)| counted(*rule))
+        .filter_map(|held| Some((held.rule?, held.id?)))
+        .filter(|(rule, _)| counted(*rule))
         .collect()
 }
 

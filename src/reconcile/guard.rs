@@ -41,7 +41,7 @@ pub struct Facts {
     pub elsewhere: Elsewhere,
     /// Actions that were held for their number, because the file moved to another workspace, or because the state is of
     /// another folder, and still wait for a person: undoing some of the changes does not release the rest.
-    pub still_held: BTreeSet<(HoldRule, Side, ArticleId)>,
+    pub still_held: BTreeSet<(HoldRule, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
     /// Files that would be sent, and folders that would become categories, which the ignore rules of the last cycle left
@@ -79,9 +79,10 @@ pub struct Elsewhere {
 }
 
 impl Facts {
-    /// Returns whether this rule held the action before, and no person has released it since.
+    /// Returns whether this rule held an action on the article before, and no person has released this one since. The
+    /// side does not count: after a colleague's edit, the action may be a merge that changes both sides.
     pub(super) fn is_still_held(&self, rule: HoldRule, action: &Action) -> bool {
-        let held = |id| self.still_held.contains(&(rule, action.side, id));
+        let held = |id| self.still_held.contains(&(rule, id));
         action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
     }
 }

@@ -1,7 +1,6 @@
 //! Deletions that empty a category or the mirror, and deletions from a state of another folder.
 
 use super::small::Small;
-use crate::model::Side;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{Action, HoldRule};
 
@@ -130,7 +129,7 @@ fn what_is_emptied_is_released_as_a_whole_and_not_by_a_part() {
 #[test]
 fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
     const FOREIGN: Option<HoldRule> = Some(HoldRule::ForeignState);
-    for (local, remote, side) in [("a -", "", Side::Remote), ("", "a gone", Side::Local)] {
+    for (local, remote) in [("a -", ""), ("", "a gone")] {
         let mut world = stocked("a; b; c", local, remote);
         world.facts.deletions.inventory.from_elsewhere = true;
         assert_eq!(rules(&world), [FOREIGN]);
@@ -142,7 +141,7 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
         standing
             .facts
             .still_held
-            .insert((HoldRule::ForeignState, side, id));
+            .insert((HoldRule::ForeignState, id));
         assert_eq!(rules(&standing), [FOREIGN]);
         let marks = world
             .plan()

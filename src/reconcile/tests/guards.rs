@@ -128,13 +128,13 @@ fn f041_f042_deletions_that_went_through_a_moment_ago_count() {
 
 #[test]
 fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
-    for (local, remote, side) in [("-", "", Side::Remote), ("", "gone", Side::Local)] {
+    for (local, remote) in [("-", ""), ("", "gone")] {
         let mut world = many(4, local, remote);
         let ids = names(2)
             .iter()
             .map(|name| article(name))
             .collect::<Vec<_>>();
-        let standing = |rule| ids.iter().map(move |id| (rule, side, *id));
+        let standing = |rule| ids.iter().map(move |id| (rule, *id));
         world.facts.still_held = standing(HoldRule::MassDeletion).collect();
         // The actions that were not held before are few, and proceed.
         let held = |world: &Small| -> Vec<_> {
@@ -155,7 +155,7 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
         world.facts.deletions.allowed = true;
         assert_eq!(held(&world), []);
         world.facts.deletions.allowed = false;
-        // Actions that were held by another rule, or towards the other side, are not held here.
+        // Actions that were held by another rule are not held here.
         world.facts.still_held = standing(HoldRule::MassRollback).collect();
         assert_eq!(held(&world), []);
     }
@@ -209,7 +209,7 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
     // An article whose file was seen there once stays held, even if the file is gone.
     world.facts.elsewhere = Elsewhere::default();
     assert_eq!(rules(&world), [None]);
-    world.facts.still_held = [(HoldRule::Elsewhere, Side::Remote, moved)].into();
+    world.facts.still_held = [(HoldRule::Elsewhere, moved)].into();
     assert_eq!(rules(&world), [Some(HoldRule::Elsewhere), None]);
 }
 
@@ -219,11 +219,19 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
     let ids: Vec<_> = names(2).iter().map(|name| article(name)).collect();
     world.facts.rollbacks.local = ids.iter().copied().collect();
     assert_eq!(rules(&world), [None]);
-    world.facts.still_held = ids
-        .iter()
-        .map(|id| (HoldRule::MassRollback, Side::Remote, *id))
-        .collect();
+    world.facts.still_held = ids.iter().map(|id| (HoldRule::MassRollback, *id)).collect();
     assert_eq!(rules(&world), [Some(HoldRule::MassRollback)]);
+    // A colleague's edit of another field does not release them.
+    let mut merged = many(2, "title=Old", "intro=New");
+    merged.facts = world.facts.clone();
+    assert!(
+        merged
+            .plan()
+            .actions
+            .iter()
+            .all(|action| action.side == Side::Both)
+    );
+    assert_eq!(rules(&merged), [Some(HoldRule::MassRollback)]);
     // The released actions proceed, even if other articles went back meanwhile.
     let marks: Vec<_> = world
         .plan()
@@ -298,7 +306,7 @@ fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
 fn f043_a_cycle_in_doubt_does_not_end_the_wait_for_a_person() {
     let mut world = many(1, "-", "");
     world.facts.doubt = Some("the listing failed".to_owned());
-    world.facts.still_held = [(HoldRule::MassDeletion, Side::Remote, article("a00"))].into();
+    world.facts.still_held = [(HoldRule::MassDeletion, article("a00"))].into();
     let held = rules(&world);
     assert!(held.contains(&Some(HoldRule::MassDeletion)), "{held:?}");
 }
