@@ -5,6 +5,9 @@
 //! same removal; the merge would then remove one. A unit that occurs once in every text is an anchor: its place is
 //! certain, and so is the side of it on which a change lies. Therefore: unless both sides made the same changes between
 //! two anchors, it is in doubt if both removed, or both added, repeated units there. White space does not count.
+//!
+//! A moved unit is removed at one place and added at another. If both sides moved a unit, or one side moved a unit that
+//! the other side removed, the changes may be apart, and the merge would repeat the unit or bring it back.
 
 use super::hunks::Hunk;
 use imara_diff::Token;
@@ -32,6 +35,26 @@ impl Counts {
     fn get(&self, token: Token) -> [u32; 3] {
         self.0[token.0 as usize]
     }
+}
+
+/// Returns whether a merge repeats a unit that both sides moved or added, or brings back a unit that one side removed.
+pub(super) fn is_repeated(
+    merged: &[Token],
+    counts: &Counts,
+    blank: &impl Fn(Token) -> bool,
+) -> bool {
+    let mut found: HashMap<Token, u32> = HashMap::new();
+    for token in merged {
+        *found.entry(*token).or_default() += 1;
+    }
+    let is_wrong = |(token, count): (Token, u32)| match counts.get(token) {
+        [0, local, remote] => local > 0 && remote > 0 && count > local.max(remote),
+        [1, local, remote] => count + 1 != local + remote && [local, remote] != [count; 2],
+        _ => false,
+    };
+    found
+        .into_iter()
+        .any(|(token, count)| !blank(token) && is_wrong((token, count)))
 }
 
 /// A change of one unit: the number of anchors before it, the unit, and whether the unit was added.

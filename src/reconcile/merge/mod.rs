@@ -7,7 +7,7 @@
 //!   clash.
 //! - Symmetry: the order of the sides does not matter. Equal sides are the result; if one side equals the ancestor, the
 //!   other side is the result.
-//! - Overlapping changes clash, unless they are the same. Two insertions at one spot clash, and a replacement that
+//! - Overlapping changes clash, unless they are the same. A block that both sides moved or added is never repeated. Two insertions at one spot clash, and a replacement that
 //!   grows counts as an insertion at its ends. Changes of neighbouring blocks do not clash.
 //! - The markup of a result is as sound as the markup of its sources.
 //!
@@ -38,7 +38,8 @@ pub enum TextMerge {
 pub enum ClashReason {
     /// Both sides changed the same lines or blocks, or inserted something at the same spot.
     Overlap,
-    /// The text around a change repeats itself, so that the change has more than one possible place.
+    /// The text around a change repeats itself, so that the change has more than one possible place; or both sides
+    /// moved or added the same text.
     Ambiguous,
     /// The merged markup would be broken.
     Markup {
@@ -53,7 +54,9 @@ impl fmt::Display for ClashReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Overlap => f.write_str("both sides changed the same part of the text"),
-            Self::Ambiguous => f.write_str("repeated text leaves open where a change belongs"),
+            Self::Ambiguous => {
+                f.write_str("moved or repeated text leaves open where a change belongs")
+            }
             Self::Markup { what } => write!(f, "merged, the markup would be broken: {what}"),
             Self::NoAncestor => f.write_str("there is no version that both sides had in common"),
         }
@@ -121,6 +124,9 @@ fn merge_units<'a>(
     let counts = Counts::of(&texts, interner.num_tokens());
     let merge = |texts: &_| merge_tokens(texts, &blank, &counts);
     let merged = merge(&texts)?;
+    if doubt::is_repeated(&merged, &counts, &blank) {
+        return Err(ClashReason::Ambiguous);
+    }
     for text in &mut texts {
         text.reverse();
     }

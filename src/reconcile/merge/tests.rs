@@ -542,6 +542,57 @@ fn f065_a_merge_never_breaks_the_markup() {
 }
 
 #[test]
+fn what_both_sides_move_or_add_is_never_repeated() {
+    let base = "<p>a</p>\n<p>b</p>\n<p>c</p>\n<p>d</p>\n<p>e</p>\n<p>f</p>\n";
+    let last = "<p>b</p>\n<p>c</p>\n<p>d</p>\n<p>e</p>\n<p>f</p>\n<p>a</p>\n";
+    let fourth = "<p>b</p>\n<p>c</p>\n<p>a</p>\n<p>d</p>\n<p>e</p>\n<p>f</p>\n";
+    check(&[
+        (
+            "both move one block, to two places",
+            base,
+            last,
+            fourth,
+            Ambiguous,
+        ),
+        (
+            "one moves a block, the other removes it",
+            base,
+            last,
+            "<p>b</p>\n<p>c</p>\n<p>d</p>\n<p>e</p>\n<p>f</p>\n",
+            Ambiguous,
+        ),
+        (
+            "each wraps another range into a box",
+            "<p>a</p>\n<p>b</p>\n<p>c</p>\n<p>d</p>\n",
+            "<blockquote>\n<p>a</p>\n<p>b</p>\n<p>c</p>\n</blockquote>\n<p>d</p>\n",
+            "<p>a</p>\n<blockquote>\n<p>b</p>\n<p>c</p>\n<p>d</p>\n</blockquote>\n",
+            Ambiguous,
+        ),
+        (
+            "both move one block to one place",
+            base,
+            last,
+            last,
+            Text(last),
+        ),
+        (
+            "one moves a block, the other edits another",
+            base,
+            last,
+            "<p>a</p>\n<p>b</p>\n<p>c!</p>\n<p>d</p>\n<p>e</p>\n<p>f</p>\n",
+            Text("<p>b</p>\n<p>c!</p>\n<p>d</p>\n<p>e</p>\n<p>f</p>\n<p>a</p>\n"),
+        ),
+        (
+            "each adds another block",
+            "<p>a</p>\n<p>b</p>\n",
+            "<p>0</p>\n<p>a</p>\n<p>b</p>\n",
+            "<p>a</p>\n<p>b</p>\n<p>1</p>\n",
+            Text("<p>0</p>\n<p>a</p>\n<p>b</p>\n<p>1</p>\n"),
+        ),
+    ]);
+}
+
+#[test]
 fn the_second_ancestor_helps_where_the_first_does_not() {
     // The service rewrote <b> as <strong>; then one side edited that paragraph, and the other side another paragraph.
     let file = "<p><b>a</b></p><p>b</p>";
