@@ -204,6 +204,9 @@ fn plan_for<S: Service, D: Disk>(
     mut observed: Observation,
 ) -> anyhow::Result<(Plan, Observation)> {
     observed.mark_old_copies();
+    if engine.git.is_there() {
+        observed.keep_conflicts();
+    }
     let bodies = bodies(&engine.store, &observed)?;
     let policy = engine.settings.policy(&engine.request);
     let in_motion = InMotion::new(&engine.request.in_motion.paths);

@@ -5,10 +5,10 @@ use crate::engine::settings::CycleRequest;
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Place, Stamp, TextDigest, Version};
-use crate::reconcile::is_outdated;
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
+use crate::reconcile::{has_lost_copy, is_outdated};
 use crate::service::{RemoteArticle, ServiceError, Validator};
 use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,6 +150,18 @@ impl Observation {
                 .chain(unknown)
                 .chain(self.paired.unknown.keys().copied())
                 .all(|id| self.base.articles.contains_key(&id))
+    }
+
+    /// Keeps conflicts whose copy is gone while the file is as it was shown: their copies are written again. In a git
+    /// work tree, a missing copy is no decision, because `git clean` and `git stash -u` remove copies.
+    pub(super) fn keep_conflicts(&mut self) {
+        for row in self.base.conflicts.values_mut() {
+            let file = self.paired.files.get(&row.id);
+            let is_as_shown = file.is_some_and(|file| file.version.same_words(&row.local));
+            if is_as_shown && has_lost_copy(&self.local, row) {
+                row.copy = None;
+            }
+        }
     }
 
     /// Marks articles whose response was an old copy, a stale read of a superseded version. Such a version counts as

@@ -489,9 +489,28 @@ fn f087_a_conflict_that_a_person_settled_is_not_settled_by_what_git_took_back() 
     team.c.0.remove("start/one.conflict.html");
     team.c.git(&["checkout", "-q", ONE]);
     team.c.is_behind(&team);
-    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.0.edit(ONE, "Old.", "Mine, again.");
     team.c.sync(0);
-    assert_eq!(team.live(), "<p>Mine.</p>");
+    assert_eq!(team.live(), "<p>Mine, again.</p>");
+}
+
+#[test]
+fn a_copy_that_git_removed_settles_no_conflict() {
+    let team = Team::new();
+    team.publish("Old.", "New.");
+    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.sync(3);
+    let copy = team.c.0.read("start/one.conflict.html");
+    team.c.git(&["clean", "-fqxd", "-e", ".kbsync"]);
+    assert!(!team.c.0.exists("start/one.conflict.html"));
+    team.c.sync(3);
+    assert_eq!(team.c.0.read("start/one.conflict.html"), copy);
+    assert_eq!(team.live(), "<p>New.</p>");
+    // An edit with the removal of the copy settles the conflict, and so does a command.
+    team.c.0.edit(ONE, "Mine.", "Mine and new.");
+    team.c.0.remove("start/one.conflict.html");
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>Mine and new.</p>");
 }
 
 /// A conflict in C's mirror, and C's text taken back by git.
