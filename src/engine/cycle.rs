@@ -128,6 +128,10 @@ async fn run_cycle<S: Service, D: Disk>(
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
+    let actions = plan.actions.iter();
+    let marks = actions
+        .map(|action| (action.key(), action.fingerprint()))
+        .collect();
     let applied = apply(engine, plan, &mut observed, report).await;
     let is_background = engine.request.cause == Cause::Background;
     let late = engine.journal().look_at_displaced(is_background);
@@ -141,7 +145,7 @@ async fn run_cycle<S: Service, D: Disk>(
     if is_still {
         refresh_stamps(&mut engine.store, &observed)?;
     }
-    finish_cycle(engine, &observed, report, settled, next_look)?;
+    finish_cycle(engine, &observed, report, settled, next_look, &marks)?;
     // Another look at once: by then the rules are saved as a whole.
     report.overtaken.append(&mut observed.mirror.unhidden);
     if stop.is_none() {

@@ -9,7 +9,7 @@
 use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::{CycleRequest, InMotion, Settings};
-use crate::model::{ArticleId, Place, Side, Timestamp};
+use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 use crate::state::store::Store;
@@ -39,6 +39,9 @@ pub(super) struct OpenAction {
     pub(super) rule: Option<HoldRule>,
     /// The time since which it is held.
     pub(super) since: Timestamp,
+    /// The fingerprint of the action; `None`: an earlier version of kbsync stored the row.
+    #[serde(default)]
+    pub(super) fingerprint: Option<Digest>,
 }
 
 /// Open actions by the keys of their rows.
@@ -87,7 +90,7 @@ pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
         .count())
 }
 
-/// Counts the actions that no cycle has reported as held: no person can have seen them.
+/// Counts the actions that no cycle has reported as held with exactly this content: no person can have seen them.
 ///
 /// # Errors
 ///
@@ -98,19 +101,21 @@ pub fn count_unreported<'a>(
 ) -> anyhow::Result<usize> {
     let held = held(store)?;
     let told = |action: &Action| {
+        let mark = Some(action.fingerprint());
         held.iter()
-            .any(|held| held.is_about(action.id, &action.path) && held.action == action.kind)
+            .any(|held| held.is_about(action.id, &action.path) && held.fingerprint == mark)
     };
     Ok(actions.into_iter().filter(|action| !told(action)).count())
 }
 
 /// Returns the rows of held and failed actions after a cycle, by kind: those of its report, and the stored rows of
-/// everything that the cycle did not look at.
+/// everything that the cycle did not look at. `marks`: the fingerprints of its plan's actions, by key.
 pub(super) fn open_after(
     store: &Store,
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
+    marks: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<[(&'static str, OpenActions); 2]> {
     // Shown conflicts and refused actions have rows of their own.
     let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
@@ -143,7 +148,7 @@ pub(super) fn open_after(
         let lines: Vec<&Line> = lines.collect();
         let told = lines.iter().map(|line| {
             let known = before.values().find(|open| open.is(line));
-            OpenAction {
+            let mut open = OpenAction {
                 path: line.path.clone(),
                 id: line.id,
                 action: line.action,
@@ -151,7 +156,11 @@ pub(super) fn open_after(
                 reason: line.reason.clone().unwrap_or_default(),
                 rule: line.rule,
                 since: known.map_or_else(|| store.now(), |open| open.since),
-            }
+                fingerprint: known.and_then(|open| open.fingerprint),
+            };
+            // An earlier pass of the same run may have reported the action.
+            open.fingerprint = marks.get(&open.key()).copied().or(open.fingerprint);
+            open
         });
         let is_told = |open: &OpenAction| lines.iter().any(|line| open.is(line));
         let rest = before
@@ -224,6 +233,7 @@ mod tests {
             reason: String::new(),
             rule: None,
             since: Timestamp(0),
+            fingerprint: None,
         };
         let of_article = OpenAction {
             id: Some(

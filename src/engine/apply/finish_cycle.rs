@@ -9,13 +9,14 @@ use crate::engine::open_actions::open_after;
 use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{ArticleId, Side, Timestamp};
+use crate::model::{ArticleId, Digest, Side, Timestamp};
 use crate::reconcile::base_is_current;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
 use crate::state::history;
 use crate::state::store::Store;
+use std::collections::BTreeMap;
 
 /// The effect on the next look of a cycle that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,13 +100,14 @@ pub(in crate::engine) fn refresh_stamps(
 }
 
 /// Stores a cycle's figures, times and open matters, and prunes the history. `settled`: everything was decided, and the
-/// cycle did not end early.
+/// cycle did not end early. `marks`: the fingerprints of the plan's actions, by key.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
     report: &Report,
     settled: bool,
     next_look: Option<NextLook>,
+    marks: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<()> {
     let now = engine.store.now();
     let attempts = attempts_after(&engine.store, &mut engine.gathered.answers, observed)?;
@@ -127,7 +129,13 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         // and would hide that change.
         && sides.all(|side| side == Side::Local);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
-    let open = open_after(&engine.store, &engine.settings, &engine.request, report)?;
+    let open = open_after(
+        &engine.store,
+        &engine.settings,
+        &engine.request,
+        report,
+        marks,
+    )?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let rules = observed.mirror.layout.text();

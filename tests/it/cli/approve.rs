@@ -87,6 +87,26 @@ fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
 }
 
 #[test]
+fn f043_other_content_than_a_sync_held_is_not_approved_unseen() {
+    let service = Service::empty();
+    let billing = service.category("billing");
+    service.article(billing, "one", "<p>1</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("biling/_category.yaml", "name: Held\n");
+    kb.write("biling/two.html", "---\ntitle: Two\n---\n<p>2</p>\n");
+    kb.run(&["sync"]).exits(3);
+    kb.edit("biling/_category.yaml", "Held", "Unseen");
+    let ran = kb.run(&["approve", "--yes"]).exits(3);
+    let told = "the last sync did not hold 1 of the 1 action above";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    assert_eq!(service.sandbox.categories().len(), 1);
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(service.sandbox.categories()[1].name, "Unseen");
+}
+
+#[test]
 fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     let (service, kb, _) = held();
     let question = "permanent, and a category cannot be deleted through the API.\r\nApprove this?";
