@@ -79,7 +79,7 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         slug: local.folder.clone(),
         ..CategoryVersion::default()
     });
-    let near = near(world, &local.folder, &version);
+    let near = near(world, local, &version.slug);
     planner.push(Action::new(
         Kind::CreateCategory,
         Side::Remote,
@@ -95,20 +95,23 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
 }
 
 /// Returns the existing category that a new folder may have been meant for, by its folder or its slug, or that has the
-/// same name, as for a copied folder.
-fn near(world: World<'_>, folder: &str, new: &CategoryVersion) -> Option<String> {
+/// name in its `_category.yaml`, as in a copied folder.
+fn near(world: World<'_>, new: &LocalCategory, slug: &str) -> Option<String> {
     let here = world.paired.categories.iter();
     let here = here.filter(|(id, _)| !id.is_provisional());
     let here = here.map(|(_, category)| category.folder.as_str());
     let known = world.base.categories.values().map(|row| &row.remote);
-    let read = world.remote.categories.values().map(|(version, _)| version);
-    let there: Vec<&CategoryVersion> = known.chain(read).collect();
+    let read = world.remote.categories.values();
+    let there: Vec<&CategoryVersion> = known.chain(read.map(|(version, _)| version)).collect();
     let slugs = there.iter().map(|version| version.slug.as_str());
     let names: Vec<&str> = here.chain(slugs).collect();
     let near = |name| likely_meant(name, names.iter().copied());
-    let same_name = |version: &&&CategoryVersion| fold(&version.name) == fold(&new.name);
-    let same_name = || Some(there.iter().find(same_name)?.slug.as_str());
-    let near = near(folder).or_else(|| near(&new.slug)).or_else(same_name);
+    let same_name = || {
+        let name = fold(&new.version.as_ref()?.name);
+        let same = there.iter().find(|version| fold(&version.name) == name)?;
+        Some(same.slug.as_str())
+    };
+    let near = near(&new.folder).or_else(|| near(slug)).or_else(same_name);
     near.map(str::to_owned)
 }
 

@@ -312,8 +312,8 @@ fn what_lies_in_a_new_folder_of_the_old_name_is_a_copy() {
         });
         world
     };
-    let plan = "-> update-category zzz (slug), its public address changes from start to zzz; -> create-category start, held; \
-                -> create start/a.html, held";
+    let plan = "-> update-category zzz (slug), its public address changes from start to zzz; -> create-category start; \
+                -> create start/a.html";
     table_for(&[["a", "start/ folder=zzz", "", plan]], copied);
 }
 
