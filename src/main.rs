@@ -20,7 +20,7 @@ fn main() -> std::process::ExitCode {
 
 fn run(cli: Cli) -> cli::Outcome {
     let current = std::env::current_dir().context("the current folder is gone")?;
-    // A folder that cannot be read would count as not set, and another folder would be synced.
+    // A variable that is not UTF-8 would count as unset, and kbsync might sync another folder.
     let mut unreadable = std::env::vars_os().filter(|(_, value)| value.to_str().is_none());
     if let Some((name, _)) = unreadable.find(|(name, _)| is_setting(name)) {
         let message = format!("{} is not valid UTF-8", name.display());

@@ -1,7 +1,7 @@
 //! `kbsync approve`: shows the held deletions, roll-backs and new categories, and approves exactly the actions shown.
 //!
 //! The list comes from a fresh look at both sides. If the set grows before the approval is carried out, the approval is
-//! void. Without a question (`--yes`), only actions that a sync has already held and reported are approved.
+//! void. Without a question (`--yes`), only actions that a sync has already held with the same content are approved.
 
 use super::connect::budget_left;
 use super::context::Context;

@@ -183,8 +183,8 @@ pub(super) fn listed(entries: &[Entry<'_>]) -> Vec<String> {
         let named = more.map_or(group.len(), |_| NAMED);
         lines.extend(group[..named].iter().map(|one| one.line.clone()));
         lines.extend(more.map(|more| {
-            let more = several(more, "more like this");
-            format!("    {DIM}… and {more}; --json names all{DIM:#}")
+            let more = several(more, "other");
+            format!("    {DIM}… and {more} like this; --json names all{DIM:#}")
         }));
         let reason = reason_of_group(group.len(), group[0].reason, group[0].path);
         if !reason.is_empty() {

@@ -23,7 +23,8 @@ use crate::{
         document::MAX_FILE,
     },
     model::{
-        ArticleId, Digest, Place, Version,
+        ArticleId, Place,
+        base::ConflictRow,
         path::{EXTENSION, quoted},
     },
     reconcile::snapshot::{self, Decision, Direction},
@@ -114,8 +115,8 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             command.resolve.clear();
             break;
         };
-        let shown = found.shown;
-        command.resolve.insert(found.id, Decision { keep, shown });
+        let decision = Decision::on(&found.row, keep);
+        command.resolve.insert(found.id, decision);
         match parts.iter_mut().find(|known| known.root == part.root) {
             Some(known) => known.scope.extend(found.places),
             None => parts.push(Part {
@@ -235,8 +236,8 @@ struct Found {
     places: Vec<String>,
     /// The path of the service's version.
     copy: Option<String>,
-    /// The digest of the service's version; `None`: the article is gone.
-    shown: Option<Digest>,
+    /// The conflict as it is shown.
+    row: ConflictRow,
 }
 
 /// Returns the conflict at a path, or all conflicts in a folder. The copy's path is accepted, too, and a former path if
@@ -255,8 +256,10 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
-        let shown = row.remote.as_ref().map(Version::digest);
-        let copy = row.copy.map(|copy| format!("{}/{copy}", row.place.folder));
+        let copy = row
+            .copy
+            .as_ref()
+            .map(|copy| format!("{}/{copy}", row.place.folder));
         let is_named = |name: &String| is_at(name, path);
         let is_here = is_named(&places[0]) || copy.as_ref().is_some_and(is_named);
         let found = if id == Some(row.id) {
@@ -279,7 +282,7 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
             path: places[0].clone(),
             places,
             copy,
-            shown,
+            row,
         });
     }
     formerly.truncate(1);

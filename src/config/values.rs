@@ -69,7 +69,7 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, ValueError> {
 }
 
 /// The longest time between two polls.
-const LONGEST_POLL: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+const LONGEST_POLL: Duration = Duration::from_hours(366 * 24);
 
 /// Parses `5m`, or a cron line of five or six fields.
 pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {

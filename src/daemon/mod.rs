@@ -33,7 +33,7 @@ pub mod work_queue;
 
 use control::QueuedCommand;
 use debounce::Touch;
-use watch::{Cause, Mode};
+use watch::{DoubtCause, Mode};
 
 /// The events of the daemon.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub enum Event {
         touch: Touch,
     },
     /// It is unknown which paths were touched.
-    Doubt(Cause),
+    Doubt(DoubtCause),
     /// How changes are noticed from now on.
     Watching(Mode),
     /// Time has passed.

@@ -3,7 +3,7 @@
 //!
 //! - An answer is valid for a day, also the answer that an article cannot be read. Unreadable categories and pending
 //!   requests are asked about again after two minutes, then four, and so on up to a day.
-//! - A background cycle uses the last answer. A person's command asks at once, except about a hidden article whose file
+//! - A background cycle uses the last answer. Any other cycle asks at once, except about a hidden article whose file
 //!   is unchanged: that is asked about once a day.
 //! - A stored answer decides no write: the article is read before it is replaced (`ServiceSide::read_first`).
 //! - An answer about an article or a category is stored at the end of its cycle. After a cycle that broke off, the next

@@ -209,7 +209,7 @@ fn plan_for<S: Service, D: Disk>(
 ) -> anyhow::Result<(Plan, Observation)> {
     observed.mark_old_copies();
     if engine.git.is_there() {
-        observed.keep_conflicts();
+        observed.reopen_conflicts();
     }
     let bodies = bodies(&engine.store, &observed)?;
     let policy = engine.settings.policy(&engine.request);

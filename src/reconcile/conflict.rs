@@ -2,7 +2,7 @@
 //! choice.
 //!
 //! A conflict is settled by hand if its copy existed and is gone; this settles exactly the two versions that were
-//! reported. In a git work tree, the file must be edited as well (`Observation::keep_conflicts`).
+//! reported. In a git work tree, the file must be edited as well (`Observation::reopen_conflicts`).
 
 use super::World;
 use super::articles::undecided;

@@ -12,7 +12,7 @@ use super::{
 use crate::model::{ArticleId, CategoryId};
 use std::collections::HashSet;
 
-/// The largest number of entries without an id: each of them is remembered with its reason.
+/// The largest number of entries without an id in one answer: each of them is remembered with its reason.
 const MAX_WITHOUT_ID: usize = 1000;
 
 /// The state of a listing that is being parsed.

@@ -50,12 +50,13 @@ impl Home {
         let path = fs::canonicalize(folder).map_err(fail)?;
         let (device, inode) = disk::identity(&path).map_err(fail)?;
         // Some file systems have no birth times.
-        let born = fs::metadata(&path).and_then(|folder| folder.created()).ok();
-        let born = born.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let born = born.map_or_else(String::new, |born| format!(" {}", born.as_nanos()));
+        let birth_time = fs::metadata(&path).and_then(|folder| folder.created()).ok();
+        let birth_time = birth_time.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let birth_time =
+            birth_time.map_or_else(String::new, |time| format!(" {}", time.as_nanos()));
         Ok(Self {
             path,
-            inode: format!("{device} {inode}{born}"),
+            inode: format!("{device} {inode}{birth_time}"),
             records: user_state_dir.join("mirrors"),
         })
     }
@@ -69,18 +70,18 @@ impl Home {
                 Fit::Unwritten
             });
         };
-        let same_inode = store
+        let is_same = store
             .meta(INODE)?
-            .is_some_and(|known| self.has_inode(&known));
-        Ok(match (same_inode, self.is_recorded(&id)?) {
+            .is_some_and(|known| self.is_same_folder(&known));
+        Ok(match (is_same, self.is_recorded(&id)?) {
             (true, true) => Fit::Bound,
             (true, false) | (false, true) => Fit::Unwritten,
             (false, false) => Fit::Elsewhere,
         })
     }
 
-    /// Returns whether this is the folder's inode. States of an earlier kbsync have no birth time.
-    fn has_inode(&self, known: &str) -> bool {
+    /// Returns whether a stored identity is this folder's. States of an earlier kbsync have no birth time.
+    fn is_same_folder(&self, known: &str) -> bool {
         let mut parts = self.inode.split(' ').zip(known.split(' '));
         parts.all(|(own, known)| own == known) && known.contains(' ')
     }

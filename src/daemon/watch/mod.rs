@@ -35,7 +35,7 @@ use std::{
 
 /// The reason for a doubt: it is unknown which files were touched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Cause {
+pub enum DoubtCause {
     /// The queue of events overflowed.
     Overflow,
     /// The watch failed.
@@ -50,7 +50,7 @@ pub enum Cause {
     Unfinished,
 }
 
-impl Cause {
+impl DoubtCause {
     /// The name in logs and metrics.
     pub const fn word(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for DoubtCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }

@@ -1,6 +1,6 @@
 //! Tests with fake watchers: without the cookie's event, and with failures after which the files are scanned.
 
-use super::{Cause, Mode, Options, Rescan, Root, thread::start_with};
+use super::{DoubtCause, Mode, Options, Rescan, Root, thread::start_with};
 use crate::daemon::Event;
 use notify::{
     Config, Error, ErrorKind, EventHandler, EventKind, NullWatcher, RecursiveMode, Result, Watcher,
@@ -162,7 +162,9 @@ async fn f075_reads_cause_no_overflow() {
 #[tokio::test]
 async fn f075_a_loss_is_reported_after_the_events_that_found_room() {
     let told = Box::pin(first::<Scripted<Flood<0, 5000>>, 4098>()).await;
-    let at = told.iter().position(|word| word == Cause::Overflow.word());
+    let at = told
+        .iter()
+        .position(|word| word == DoubtCause::Overflow.word());
     assert_eq!(at, Some(4097), "after one word for each event in the queue");
 }
 
@@ -272,7 +274,7 @@ const WATCHES: &str =
     "a scan every 1h: the system's limit on watches is reached (fs.inotify.max_user_watches)";
 const INSTANCES: &str =
     "a scan every 1h: the system's limit on watchers is reached (fs.inotify.max_user_instances)";
-const FALLBACK: &str = Cause::Fallback.word();
+const FALLBACK: &str = DoubtCause::Fallback.word();
 
 const NOSPC: i32 = Errno::NOSPC.raw_os_error();
 const MFILE: i32 = Errno::MFILE.raw_os_error();
@@ -281,7 +283,7 @@ const IO: i32 = Errno::IO.raw_os_error();
 
 #[tokio::test]
 async fn an_error_of_the_watcher_is_a_doubt_and_the_watch_goes_on() {
-    let goes_on = ["events", Cause::Error.word(), "a/b.html"];
+    let goes_on = ["events", DoubtCause::Error.word(), "a/b.html"];
     assert_eq!(first::<Scripted<Ailing<0>>, 3>().await, goes_on);
     assert_eq!(first::<Scripted<Ailing<IO>>, 3>().await, goes_on);
 }

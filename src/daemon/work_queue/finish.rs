@@ -6,7 +6,7 @@ use crate::daemon::{
     job::{CycleOutcome, Job, Scope, Trigger},
     outage::OutageChange,
     schedule::Moment,
-    watch::Cause,
+    watch::DoubtCause,
 };
 use crate::engine::StopCause;
 use crate::engine::report::{Line, Report, Status};
@@ -83,7 +83,7 @@ impl WorkQueue {
                     self.full_cycle.get_or_insert(job.trigger);
                 }
                 Scope::Mirror => {
-                    self.doubt(Cause::Unfinished, now.steady);
+                    self.doubt(DoubtCause::Unfinished, now.steady);
                 }
                 Scope::Paths(due) => {
                     self.due.add_earlier(due);

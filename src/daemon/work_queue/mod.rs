@@ -24,7 +24,7 @@ use super::{
     job::{Job, Scope, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{Moment, PollBudget, Schedule},
-    watch::Cause,
+    watch::DoubtCause,
 };
 use crate::{config::Options, engine::report::BudgetLeft};
 use std::{
@@ -101,7 +101,7 @@ pub struct WorkQueue {
     /// The paths that the running full cycle covers.
     covered: DuePaths,
     /// The doubts that the running full cycle covers.
-    covered_doubts: BTreeSet<Cause>,
+    covered_doubts: BTreeSet<DoubtCause>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
     /// The files that were missing at the last look at all files. Their grace time has begun.
@@ -109,7 +109,7 @@ pub struct WorkQueue {
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
-    doubts: BTreeSet<Cause>,
+    doubts: BTreeSet<DoubtCause>,
     doubtful_since: Option<Instant>,
     commands: VecDeque<QueuedCommand>,
     watching: bool,
@@ -186,7 +186,7 @@ impl WorkQueue {
     }
 
     /// Adds a doubt: it is unknown which paths were touched.
-    pub fn doubt(&mut self, cause: Cause, now: Instant) {
+    pub fn doubt(&mut self, cause: DoubtCause, now: Instant) {
         self.doubts.insert(cause);
         self.doubtful_since.get_or_insert(now);
     }

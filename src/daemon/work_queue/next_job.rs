@@ -5,7 +5,7 @@ use crate::daemon::{
     debounce::DuePaths,
     job::{Job, Scope, Trigger},
     schedule::Moment,
-    watch::Cause,
+    watch::DoubtCause,
 };
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
@@ -53,9 +53,12 @@ impl WorkQueue {
         };
         let first = self.full_cycle == Some(Trigger::Startup)
             || waited(self.full_cycle_since, MAX_POLL_WAIT);
-        let lost = |cause: &Cause| match cause {
-            Cause::Overflow | Cause::Error | Cause::Replaced | Cause::Fallback => true,
-            Cause::Rules | Cause::Unfinished => false,
+        let lost = |cause: &DoubtCause| match cause {
+            DoubtCause::Overflow
+            | DoubtCause::Error
+            | DoubtCause::Replaced
+            | DoubtCause::Fallback => true,
+            DoubtCause::Rules | DoubtCause::Unfinished => false,
         };
         let lost = !self.doubts.is_empty() && self.doubts.iter().all(lost);
         let job = if first {
@@ -85,7 +88,7 @@ impl WorkQueue {
         self.due.add_earlier(older);
         self.due_since.get_or_insert(now);
         if std::mem::take(&mut self.deferred.doubt) {
-            self.doubt(Cause::Unfinished, now);
+            self.doubt(DoubtCause::Unfinished, now);
         }
         if std::mem::take(&mut self.deferred.startup) {
             // Pushes go first, as before each poll.

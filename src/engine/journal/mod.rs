@@ -6,8 +6,8 @@
 //!   however many files.
 //! - A moved file is written at its new place, and then removed from the old one. Places are left before they are
 //!   taken.
-//! - A failed change leaves no journal entry, unless it could not be undone: the next cycle recovers it first. Its
-//!   staged file stays until the entry has ended: for a new file, an empty slot means "published".
+//! - A failed change leaves no journal entry, unless its undoing failed or is not durable: the next cycle recovers it
+//!   first. Its staged file stays until the entry has ended: for a new file, an empty slot means "published".
 //! - A replaced or removed file stays displaced for a day (`displaced`).
 //!
 //! `recover` settles the entries that a crash left behind. The journal makes no decisions and no requests.

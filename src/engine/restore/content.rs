@@ -182,7 +182,7 @@ impl<D: Disk> Preparer<'_, D> {
             None => composed(*id, (place, &slug), version, flags, text),
             Some(form) => {
                 // The base has the flags of a known article; an older file may have others.
-                let held = if row.is_some() {
+                let form_flags = if row.is_some() {
                     Flags::default()
                 } else {
                     form.flags()
@@ -190,8 +190,8 @@ impl<D: Disk> Preparer<'_, D> {
                 form.edit(&Changes {
                     id: *id,
                     slug: slug_key(place, &slug, form.slug()),
-                    enabled: Some(flags.enabled.or(held.enabled)),
-                    draft: Some(flags.draft.or(held.draft)),
+                    enabled: Some(flags.enabled.or(form_flags.enabled)),
+                    draft: Some(flags.draft.or(form_flags.draft)),
                     text: Some(text),
                     ..Changes::words(version)
                 })

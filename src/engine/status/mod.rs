@@ -265,7 +265,7 @@ pub(crate) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     Ok(store.value(LAST_POLL)?)
 }
 
-/// Returns the open conflicts; the next cycle settles a conflict whose copy a person deleted.
+/// Returns the open conflicts; outside of git, the next cycle settles a conflict whose copy a person deleted.
 fn open_conflicts(view: &MirrorView) -> Vec<Open> {
     let (base, local, paired) = (&view.base, &view.local, &view.paired);
     let stands = |row: &ConflictRow| row.remote.is_none() || !has_lost_copy(local, row);

@@ -38,7 +38,7 @@ impl Counts {
 }
 
 /// Returns whether a merge repeats a unit that both sides moved or added, or brings back a unit that one side removed.
-pub(super) fn is_repeated(
+pub(super) fn repeats_or_revives(
     merged: &[Token],
     counts: &Counts,
     blank: &impl Fn(Token) -> bool,

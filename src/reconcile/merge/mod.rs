@@ -7,8 +7,9 @@
 //!   clash.
 //! - Symmetry: the order of the sides does not matter. Equal sides are the result; if one side equals the ancestor, the
 //!   other side is the result.
-//! - Overlapping changes clash, unless they are the same. A block that both sides moved or added is never repeated. Two insertions at one spot clash, and a replacement that
+//! - Overlapping changes clash, unless they are the same. Two insertions at one spot clash, and a replacement that
 //!   grows counts as an insertion at its ends. Changes of neighbouring blocks do not clash.
+//! - A block that both sides moved or added is never repeated, and a removed block does not come back.
 //! - The markup of a result is as sound as the markup of its sources.
 //!
 //! The handling of a clash is not decided here.
@@ -124,7 +125,7 @@ fn merge_units<'a>(
     let counts = Counts::of(&texts, interner.num_tokens());
     let merge = |texts: &_| merge_tokens(texts, &blank, &counts);
     let merged = merge(&texts)?;
-    if doubt::is_repeated(&merged, &counts, &blank) {
+    if doubt::repeats_or_revives(&merged, &counts, &blank) {
         return Err(ClashReason::Ambiguous);
     }
     for text in &mut texts {

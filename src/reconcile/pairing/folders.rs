@@ -50,7 +50,7 @@ pub(super) fn pair_folders<'a>(
             [only] => {
                 let owner = owners.get(only.folder.as_str()).copied();
                 let owner = owner.filter(|owner| *owner != id);
-                // A category whose folder is gone took the name of another folder that left it.
+                // The category's old folder is gone: it was renamed to a name that another folder left.
                 let has_left = home.is_some_and(|home| is_gone(local, home));
                 if let Some(owner) = owner.filter(|_| !has_left) {
                     report_replaced(only, owner, id, paired);

@@ -85,7 +85,7 @@ pub fn prune(
 /// Returns whether the last pruning was less than a day ago. If the clock went back, the rest is over.
 fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
     let last: Option<Timestamp> = store.value(PRUNED_AT)?;
-    Ok(last.is_some_and(|last| last <= now && now.0.saturating_sub(last.0) < DAY))
+    Ok(last.is_some_and(|last| last.is_recent(now, DAY.unsigned_abs())))
 }
 
 impl Writing<'_> {

@@ -13,7 +13,7 @@ use kbsync::{
         job::{CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger},
         outage::{Outage, OutageBackoff},
         schedule::{Moment, Schedule},
-        watch::{Cause, Mode, Rescan},
+        watch::{DoubtCause, Mode, Rescan},
         work_queue::WorkQueue,
     },
     engine::{
@@ -560,7 +560,7 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
             bench.clear();
             // There is always something to push: each cycle lasts longer than the pause before the next save.
             bench.script.lock().expect("script").takes = Duration::from_secs(3);
-            bench.event(Event::Doubt(Cause::Overflow)).await;
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             for save in 0..1000 {
                 bench.touch(&format!("a/{save:04}.html")).await;
                 seconds(1).await;
@@ -705,10 +705,10 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
             seconds(1).await;
             bench.clear();
             bench.script.lock().expect("script").takes = Duration::from_secs(2);
-            bench.event(Event::Doubt(Cause::Overflow)).await;
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             sleep(Duration::from_millis(100)).await;
             for _ in 0..100 {
-                bench.event(Event::Doubt(Cause::Overflow)).await;
+                bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             }
             seconds(20).await;
             let rescan = (Trigger::Rescan, strings(&["mirror"]));
@@ -736,7 +736,7 @@ async fn a_doubt_waits_for_files_in_motion_but_not_for_ever() {
             seconds(1).await;
             bench.clear();
             bench.remove("a/gone.html").await;
-            bench.event(Event::Doubt(Cause::Error)).await;
+            bench.event(Event::Doubt(DoubtCause::Error)).await;
             seconds(30).await;
             assert_eq!(bench.jobs(), [], "a removal waits for its grace");
             seconds(40).await;
@@ -1369,7 +1369,7 @@ async fn f084_removals_without_an_event_are_held_as_gits_all_the_same() {
             bench.clear();
             check_out(folder.path(), "two");
             // The removal is among the lost events.
-            bench.event(Event::Doubt(Cause::Overflow)).await;
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             bench.touch("a/changed.html").await;
             seconds(5).await;
             let jobs = bench.full();
@@ -1397,12 +1397,12 @@ async fn f075_lost_events_that_hid_nothing_cost_no_request() {
             // As after a first sync, whose own writes overflow the queue of events.
             bench.clear();
             bench.script.lock().expect("script").as_recorded = true;
-            bench.event(Event::Doubt(Cause::Overflow)).await;
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), []);
             // A scan of the files finds neither unfinished work nor files under new ignore rules.
-            for cause in [Cause::Unfinished, Cause::Rules] {
-                bench.event(Event::Doubt(Cause::Overflow)).await;
+            for cause in [DoubtCause::Unfinished, DoubtCause::Rules] {
+                bench.event(Event::Doubt(DoubtCause::Overflow)).await;
                 bench.event(Event::Doubt(cause)).await;
                 seconds(5).await;
             }
@@ -1410,7 +1410,7 @@ async fn f075_lost_events_that_hid_nothing_cost_no_request() {
             assert_eq!(bench.jobs(), [rescan(), rescan()]);
             bench.clear();
             bench.script.lock().expect("script").as_recorded = false;
-            bench.event(Event::Doubt(Cause::Overflow)).await;
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), [rescan()]);
         })

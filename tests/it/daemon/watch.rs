@@ -6,7 +6,7 @@
 use kbsync::daemon::{
     Event,
     debounce::{Debounce, Delays, DuePaths},
-    watch::{Cause, Mode, Options, Rescan, Root, Watch, start},
+    watch::{DoubtCause, Mode, Options, Rescan, Root, Watch, start},
 };
 use std::{
     collections::BTreeSet,
@@ -26,7 +26,7 @@ struct Scene {
     folder: TempDir,
     events: Receiver<Event>,
     debounce: Debounce,
-    doubts: Vec<Cause>,
+    doubts: Vec<DoubtCause>,
     modes: Vec<Mode>,
     marks: u32,
     _watch: Watch,
@@ -417,7 +417,7 @@ async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
     while scene.doubts.is_empty() {
         scene.next().await;
     }
-    assert_eq!(scene.doubts[0], Cause::Overflow);
+    assert_eq!(scene.doubts[0], DoubtCause::Overflow);
     // The watch continues afterwards.
     scene.settle().await;
     scene.write("a/after.html", "x");
@@ -437,7 +437,7 @@ async fn f078_where_no_events_come_the_files_are_looked_through() {
     while scene.doubts.is_empty() {
         scene.next().await;
     }
-    assert_eq!(scene.doubts, [Cause::Fallback]);
+    assert_eq!(scene.doubts, [DoubtCause::Fallback]);
     scene.write("a/b.html", "longer than before");
     scene.remove("a/c.html");
     scene.mkdir("new");
@@ -529,7 +529,7 @@ async fn f088_a_mirror_that_went_away_is_watched_again_when_it_is_back() {
     assert_eq!(scene.modes[2], Mode::Events);
     scene.write("a/b.html", "new");
     assert!(scene.due().await.contains(&"a/b.html".to_owned()));
-    assert!(scene.doubts.contains(&Cause::Replaced));
+    assert!(scene.doubts.contains(&DoubtCause::Replaced));
 }
 
 #[tokio::test]
@@ -537,7 +537,11 @@ async fn f048_new_rules_for_what_is_ignored_are_a_doubt() {
     let mut scene = Scene::new().await;
     scene.write(".kbsyncignore", "a/");
     scene.settle().await;
-    assert!(scene.doubts.contains(&Cause::Rules), "{:?}", scene.doubts);
+    assert!(
+        scene.doubts.contains(&DoubtCause::Rules),
+        "{:?}",
+        scene.doubts
+    );
 }
 
 #[tokio::test]
