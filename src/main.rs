@@ -19,7 +19,10 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(cli: Cli) -> cli::Outcome {
-    let current = std::env::current_dir().context("the current folder is gone")?;
+    let current = std::env::current_dir().map_err(|error| {
+        let message = format!("the current folder cannot be used: {error}");
+        Failure::failed(message, "change to another folder")
+    })?;
     // A variable that is not UTF-8 would count as unset, and kbsync might sync another folder.
     let mut unreadable = std::env::vars_os().filter(|(_, value)| value.to_str().is_none());
     if let Some((name, _)) = unreadable.find(|(name, _)| is_setting(name)) {

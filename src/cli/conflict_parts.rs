@@ -3,8 +3,8 @@
 //! Nothing is written here. A person who stops before the last question settles nothing.
 
 use super::{
-    ask, context::Context, counts::several, diff::parts, failure::Failure, print::escape_block,
-    resolve::in_program, scope::Part,
+    ask, context::Context, counts::several, diff::parts, exit::ExitCode, failure::Failure,
+    print::escape_block, resolve::in_program, scope::Part,
 };
 use crate::{
     config::Config,
@@ -13,7 +13,7 @@ use crate::{
         disk::{At, Disk as _},
         document::{Document, MAX_FILE},
     },
-    model::{ArticleId, Field, Place, TextDigest, Version, base::ConflictRow, path::quoted},
+    model::{Field, Place, TextDigest, Version, base::ConflictRow, path::quoted},
     reconcile::{
         change::{ThreeWay, three_way},
         merge::{Block, BlockClash, blocks, join},
@@ -113,32 +113,35 @@ fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
         .collect()
 }
 
-/// Asks about each part of an article's conflict. `places`: the present path of its file, and former ones. `None`: the
-/// person stopped.
+/// Asks about each part of a conflict. `places`: the present path of its file, and former ones. `None`: the person
+/// stopped.
 pub(super) fn asked(
     context: &Context,
     config: &Config,
     part: &Part,
-    id: ArticleId,
+    row: &ConflictRow,
     places: &[String],
 ) -> Result<Option<Keep>, Failure> {
-    let store = part.state(config)?;
-    let known = store.as_ref().map(Store::conflicts).transpose()?;
-    let row = known.into_iter().flatten().find(|row| row.id == id);
-    let (Some(store), Some(row)) = (store, row) else {
+    let Some(store) = part.state(config)? else {
         return Ok(None);
     };
-    let mut places = places.iter().filter_map(|path| path.split_once('/'));
-    let document = places.find_map(|(folder, file)| document(part, &Place::new(folder, file)));
+    let mut paths = places.iter().filter_map(|path| path.split_once('/'));
+    let document = paths.find_map(|(folder, file)| document(part, &Place::new(folder, file)));
     match (&document, &row.remote) {
-        (Some(document), Some(remote)) => {
-            Clashing::of(&store, &row, document, remote)?.ask(context)
+        (Some(document), Some(remote)) => Clashing::of(&store, row, document, remote)?.ask(context),
+        (Some(_), None) => deleted(context, part, row),
+        (None, _) => {
+            let path = part.path(&row.place);
+            let path = quoted(&path);
+            Err(Failure::new(
+                ExitCode::Attention,
+                format!("{path} is not there, or cannot be read"),
+                format!(
+                    "name the present path of a renamed file; `kbsync restore {path}` brings a removed file back, and \
+                     `kbsync resolve {path} --keep remote` takes the service's version"
+                ),
+            ))
         }
-        (Some(_), None) => deleted(context, part, &row),
-        (None, _) => Err(Failure::usage(
-            format!("{} cannot be read", quoted(&part.path(&row.place))),
-            "put the file right, or choose with --keep local, remote or both",
-        )),
     }
 }
 

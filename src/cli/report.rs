@@ -486,7 +486,7 @@ mod tests {
         let many: Vec<Line> = (0..1_234).map(line).collect();
         let lines = action_lines(&many, &[]);
         assert_eq!(lines.len(), NAMED + 1);
-        assert!(lines[NAMED].contains("1,204 more"), "{}", lines[NAMED]);
+        assert!(lines[NAMED].contains("1,204 others"), "{}", lines[NAMED]);
         assert_eq!(action_lines(&many[..NAMED + 5], &[]).len(), NAMED + 5);
     }
 }

@@ -108,7 +108,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
                 if !is_one {
                     context.out.note(escape(&path));
                 }
-                conflict_parts::asked(context, &config, &part, found.id, &found.places)?
+                conflict_parts::asked(context, &config, &part, &found.row, &found.places)?
             }
         };
         let Some(keep) = keep else {

@@ -139,7 +139,10 @@ fn over(ended: Ended) -> Outcome {
             "the lock or the state of the mirror was removed or replaced, so the daemon stopped",
             "start it again: files and articles are paired anew, and nothing is deleted",
         )),
-        Ended::Alone => Err(Failure::failed("every event source stopped", "")),
+        Ended::Alone => Err(Failure::failed(
+            "every event source stopped",
+            "start it again",
+        )),
     }
 }
 

@@ -170,7 +170,7 @@ fn shown(status: &Status) -> Vec<String> {
     if status.unread > 0 {
         let unread = several(status.unread, "article");
         lines.push(format!(
-            "{WARNING}not fetched yet: {unread}; `kbsync sync` continues{WARNING:#}"
+            "{WARNING}not fetched yet: {unread}; `kbsync sync` continues as the budget allows{WARNING:#}"
         ));
     }
     lines

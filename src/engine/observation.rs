@@ -157,7 +157,8 @@ impl Observation {
     pub(super) fn reopen_conflicts(&mut self) {
         for row in self.base.conflicts.values_mut() {
             let file = self.paired.files.get(&row.id);
-            let is_as_shown = file.is_some_and(|file| file.version.same_words(&row.local));
+            let is_as_shown =
+                file.is_some_and(|file| file.version == row.local && file.place == row.place);
             if is_as_shown && has_lost_copy(&self.local, row) {
                 row.copy = None;
             }

@@ -69,8 +69,18 @@ const LAST: [&str; 6] = [
     "pageCount",
 ];
 
-/// Objects with content or with addresses: their other keys say nothing about pages.
-const NO_PAGERS: [&str; 5] = ["base", "categories", "category", "links", "_links"];
+/// Objects that may say where a listing continues, at any depth. Numbers in other objects say nothing about pages.
+const PAGERS: [&str; 9] = [
+    "articles",
+    "data",
+    "meta",
+    "page",
+    "pager",
+    "pages",
+    "pagination",
+    "paginator",
+    "paging",
+];
 
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -199,9 +209,8 @@ fn check_shape(
 fn add_pagers<'a>(object: &'a Map<String, Value>, pagers: &mut Vec<&'a Map<String, Value>>) {
     pagers.push(object);
     for (name, inner) in object {
-        // The objects in lists are articles.
         if let Value::Object(inner) = inner
-            && !NO_PAGERS.contains(&name.as_str())
+            && PAGERS.contains(&name.as_str())
         {
             add_pagers(inner, pagers);
         }

@@ -89,8 +89,8 @@ impl Home {
     /// Binds a state to the folder. A state from elsewhere gets a new id: its original folder may still use the old id.
     pub fn bind(&self, store: &mut Store, now: Timestamp) -> Outcome<()> {
         let known = match self.fit(store)? {
-            Fit::Bound => return Ok(()),
-            Fit::Unwritten => store.meta(ID)?.and_then(|id| id.parse().ok()),
+            Fit::Bound if store.meta(INODE)?.as_ref() == Some(&self.inode) => return Ok(()),
+            Fit::Bound | Fit::Unwritten => store.meta(ID)?.and_then(|id| id.parse().ok()),
             Fit::Elsewhere => None,
         };
         let id = known.unwrap_or_else(Uuid::new_v4).to_string();

@@ -317,9 +317,9 @@ mod tests {
             ("", "cannot read"),
             ("{}", "cannot read"),
             (r#"{"version":1,"command":{"paint":{}}}"#, "version 1"),
-            (r#"{"version":6,"command":{"paint":{}}}"#, "does not know"),
+            (r#"{"version":7,"command":{"paint":{}}}"#, "does not know"),
             (
-                r#"{"version":6,"command":{"cycle":{"direction":"up"}}}"#,
+                r#"{"version":7,"command":{"cycle":{"direction":"up"}}}"#,
                 "does not know",
             ),
         ] {
@@ -327,11 +327,11 @@ mod tests {
             assert!(refusal.message.contains(expected), "{line}: {refusal:?}");
             assert_eq!(refusal.code, 2);
         }
-        let sync = r#"{"version":6,"command":{"cycle":{"direction":"both"}}}"#;
+        let sync = r#"{"version":7,"command":{"cycle":{"direction":"both"}}}"#;
         assert!(
             matches!(parse(sync.as_bytes()), Ok(Command::Cycle(command)) if command.is_whole())
         );
-        let status = r#"{"version":6,"command":"status"}"#;
+        let status = r#"{"version":7,"command":"status"}"#;
         assert_eq!(parse(status.as_bytes()), Ok(Command::Status));
     }
 }

@@ -149,17 +149,22 @@ fn answer_by_listing(
     Ok(found.map(|(id, _)| id))
 }
 
-/// Returns the try with the title and text of an article; a visible try is preferred. Case, outer spaces and the form
-/// of the HTML do not count.
+/// Returns the try with the title and text of an article: the first one, or one with all of its words; of several such
+/// tries, a visible one. Case, outer spaces and the form of the HTML do not count.
 fn find_sent(
     store: &Store,
     creation: &Creation,
     found: &Version,
     text: Option<&str>,
 ) -> anyhow::Result<Option<Sent>> {
+    let rank = |sent: &Sent| {
+        let (words, there) = (&sent.version, found);
+        let is_same = words.introtext == there.introtext && words.keywords == there.keywords;
+        (is_same, is_same && !sent.flags.hides())
+    };
     let mut likely: Option<&Sent> = None;
     for sent in creation.sent() {
-        let is_better = likely.is_none_or(|likely| likely.flags.hides());
+        let is_better = likely.is_none_or(|likely| rank(likely) < rank(sent));
         if !is_better || !is_same_word(&sent.version.title, &found.title) {
             continue;
         }

@@ -332,11 +332,16 @@ fn held(store: &Store, changes: &[Change]) -> anyhow::Result<Vec<Open>> {
         };
         let told = open.iter().any(|open| open.path == path);
         if parked.at.is_recent(now, REFUSAL_EXPIRES) && paths.contains(path.as_str()) && !told {
+            let reason = if parked.is_for_person {
+                parked.reason
+            } else {
+                not_again(&format!("the service refused it ({})", parked.reason))
+            };
             open.push(Open {
                 path,
                 id,
                 side: Some(Side::Remote),
-                reason: not_again(&format!("the service refused it ({})", parked.reason)),
+                reason,
                 since: Some(parked.at.to_rfc3339()),
                 ..Open::default()
             });

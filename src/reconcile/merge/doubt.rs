@@ -38,17 +38,21 @@ impl Counts {
 }
 
 /// Returns whether a merge repeats a unit that both sides moved or added, or brings back a unit that one side removed.
+/// Both sides may add the same tags, as for two lists.
 pub(super) fn repeats_or_revives(
     merged: &[Token],
     counts: &Counts,
     blank: &impl Fn(Token) -> bool,
+    is_bare: &impl Fn(Token) -> bool,
 ) -> bool {
     let mut found: HashMap<Token, u32> = HashMap::new();
     for token in merged {
         *found.entry(*token).or_default() += 1;
     }
     let is_wrong = |(token, count): (Token, u32)| match counts.get(token) {
-        [0, local, remote] => local > 0 && remote > 0 && count > local.max(remote),
+        [0, local, remote] => {
+            local > 0 && remote > 0 && count > local.max(remote) && !is_bare(token)
+        }
         [1, local, remote] => count + 1 != local + remote && [local, remote] != [count; 2],
         _ => false,
     };

@@ -9,7 +9,7 @@
 //!   other side is the result.
 //! - Overlapping changes clash, unless they are the same. Two insertions at one spot clash, and a replacement that
 //!   grows counts as an insertion at its ends. Changes of neighbouring blocks do not clash.
-//! - A block that both sides moved or added is never repeated, and a removed block does not come back.
+//! - A unit with text that both sides moved or added is never repeated, and a removed unit does not come back.
 //! - The markup of a result is as sound as the markup of its sources.
 //!
 //! The handling of a clash is not decided here.
@@ -125,7 +125,8 @@ fn merge_units<'a>(
     let counts = Counts::of(&texts, interner.num_tokens());
     let merge = |texts: &_| merge_tokens(texts, &blank, &counts);
     let merged = merge(&texts)?;
-    if doubt::repeats_or_revives(&merged, &counts, &blank) {
+    let is_bare = |token: Token| has_only_tags(interner[token]);
+    if doubt::repeats_or_revives(&merged, &counts, &blank, &is_bare) {
         return Err(ClashReason::Ambiguous);
     }
     for text in &mut texts {
@@ -137,6 +138,12 @@ fn merge_units<'a>(
         }
         Ok(_) | Err(_) => Err(ClashReason::Ambiguous),
     }
+}
+
+/// Returns whether a unit has no text outside of its tags.
+fn has_only_tags(unit: &str) -> bool {
+    let mut texts = unit.split('<').map(|piece| piece.rsplit('>').next());
+    texts.all(|text| text.is_none_or(|text| text.trim().is_empty()))
 }
 
 /// Merges base, local and remote as sequences of units.

@@ -562,11 +562,13 @@ fn what_both_sides_move_or_add_is_never_repeated() {
             Ambiguous,
         ),
         (
-            "each wraps another range into a box",
-            "<p>a</p>\n<p>b</p>\n<p>c</p>\n<p>d</p>\n",
-            "<blockquote>\n<p>a</p>\n<p>b</p>\n<p>c</p>\n</blockquote>\n<p>d</p>\n",
-            "<p>a</p>\n<blockquote>\n<p>b</p>\n<p>c</p>\n<p>d</p>\n</blockquote>\n",
-            Ambiguous,
+            "each adds a list, at two places",
+            "<p>a</p>\n<p>b</p>\n<p>c</p>\n",
+            "<p>a</p>\n<ul>\n<li>x</li>\n</ul>\n<p>b</p>\n<p>c</p>\n",
+            "<p>a</p>\n<p>b</p>\n<p>c</p>\n<ul>\n<li>y</li>\n</ul>\n",
+            Text(
+                "<p>a</p>\n<ul>\n<li>x</li>\n</ul>\n<p>b</p>\n<p>c</p>\n<ul>\n<li>y</li>\n</ul>\n",
+            ),
         ),
         (
             "both move one block to one place",

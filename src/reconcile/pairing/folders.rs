@@ -52,7 +52,9 @@ pub(super) fn pair_folders<'a>(
                 let owner = owner.filter(|owner| *owner != id);
                 // The category's old folder is gone: it was renamed to a name that another folder left.
                 let has_left = home.is_some_and(|home| is_gone(local, home));
-                if let Some(owner) = owner.filter(|_| !has_left) {
+                // Folders that exchanged their names, as both sides agree by now: another mirror has sent it.
+                let is_agreed = || slug_there(base, remote, id) == Some(only.folder.as_str());
+                if let Some(owner) = owner.filter(|_| !has_left && !is_agreed()) {
                     report_replaced(only, owner, id, paired);
                     continue;
                 }
@@ -89,6 +91,13 @@ pub(super) fn pair_folders<'a>(
         }
     }
     folders
+}
+
+/// Returns a category's slug on the service.
+fn slug_there<'a>(base: &'a Base, remote: &'a RemoteSnapshot, id: CategoryId) -> Option<&'a str> {
+    let read = remote.categories.get(&id).map(|(version, _)| version);
+    let known = || base.categories.get(&id).map(|row| &row.remote);
+    Some(read.or_else(known)?.slug.as_str())
 }
 
 fn folder_by_state(

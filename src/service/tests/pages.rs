@@ -57,7 +57,11 @@ fn where_a_listing_goes_on() {
             address("?page=2"),
         ),
         (r#","_links":{"next":{"href":null}}"#, Next::End),
-        // These objects are content.
+        // These objects are no pagers.
+        (
+            r#","user":{"stats":{"total":5,"has_more":true}}"#,
+            Next::End,
+        ),
         (
             r#","base":{"total":7,"next":"a"},"category":{"last_page":7}"#,
             Next::End,

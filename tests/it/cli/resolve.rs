@@ -631,7 +631,7 @@ fn on_a_terminal_a_renamed_file_in_conflict_is_asked_for_too() {
         assert_eq!(service.text(one), before);
         // A file that cannot be read is no answer.
         kb.write("start/renamed.html", "no front matter");
-        kb.at_terminal(&["resolve", "start/one.html"], &[]).exits(2);
+        kb.at_terminal(&["resolve", "start/one.html"], &[]).exits(3);
         assert_eq!(service.text(one), before);
     }
 }

@@ -192,3 +192,27 @@ fn folders_that_exchange_their_category_files_or_names_wait_with_their_articles(
     let slug = |id| service.sandbox.category(id).expect("there").slug;
     assert_eq!([slug(other), slug(start)], ["start", "other"]);
 }
+
+/// A colleague exchanged two folders, through a third name, and committed that.
+#[test]
+fn folders_that_both_sides_exchanged_already_are_equal_in_another_clone() {
+    let service = Service::empty();
+    for slug in ["first", "second"] {
+        let category = service.category(slug);
+        service.article(category, slug, "<p>Text.</p>");
+    }
+    let (kb, clone) = (service.mirror(), service.mirror());
+    kb.run(&["sync"]).exits(0);
+    clone.run(&["sync"]).exits(0);
+    for (from, to) in [("first", "third"), ("second", "first"), ("third", "second")] {
+        rename(&kb, from, to);
+        kb.run(&["sync"]).exits(0);
+    }
+    // As `git pull` does it.
+    for (from, to) in [("first", "third"), ("second", "first"), ("third", "second")] {
+        rename(&clone, from, to);
+    }
+    assert_eq!(clone.articles(), kb.articles());
+    let ran = clone.run(&["sync"]).exits(0);
+    assert_eq!(ran.stdout, "Both sides are equal\n");
+}

@@ -552,6 +552,11 @@ async fn f054_a_copied_folder_is_a_new_category_with_new_articles() {
     for (path, text) in world.files() {
         world.write(&path.replace("start/", "copy/"), &text);
     }
+    // It has the other category's name, and may be a mistake.
+    let report = world.sync().await;
+    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(world.sandbox().categories().len(), 1);
+    world.edit("copy/_category.yaml", "name: start", "name: Copy");
     let report = world.sync().await;
     assert_eq!(
         lines(&report),
