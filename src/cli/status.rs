@@ -4,7 +4,7 @@
 
 use super::{
     Outcome,
-    connect::budget_left,
+    connect::{budget_left, last_budget},
     context::Context,
     counts::{grouped, several},
     daemon_status::{daemon_lines, time_of},
@@ -24,7 +24,7 @@ use crate::{
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
     mirror::RealDisk,
-    model::{Side, path::EXTENSION},
+    model::{Side, path::EXTENSION, time::wait_in_words},
     reconcile::snapshot::Direction,
 };
 
@@ -67,6 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         context.out.json_report(&found, failure.as_ref(), code)?;
     } else {
         let mut lines = shown(&found);
+        lines.extend(unfinished_line(&found, &config));
         lines.extend(branch_line(&git_heads, &config));
         // A daemon's own lines say more than the lock.
         lines.extend(match (&daemon, via_daemon::holder(&config)) {
@@ -167,13 +168,23 @@ fn shown(status: &Status) -> Vec<String> {
         format!("; {minute} left this minute, {day} today")
     });
     lines.push(format!("{DIM}{when}{left}{DIM:#}"));
-    if status.unread > 0 {
-        let unread = several(status.unread, "article");
-        lines.push(format!(
-            "{WARNING}not fetched yet: {unread}; `kbsync sync` continues as the budget allows{WARNING:#}"
-        ));
-    }
     lines
+}
+
+/// Returns the line about articles that the last sync did not read, and about the wait on a day whose requests are
+/// spent.
+fn unfinished_line(status: &Status, config: &Config) -> Option<String> {
+    let free_in = last_budget(config).and_then(|budget| budget.day_free_in());
+    let what = match status.unread {
+        0 if free_in.is_none() => return None,
+        0 => "changes wait".to_owned(),
+        unread => format!("not fetched yet: {}", several(unread, "article")),
+    };
+    let when = free_in.map_or_else(
+        || "continues".to_owned(),
+        |wait| format!("can continue in {}", wait_in_words(wait)),
+    );
+    Some(format!("{WARNING}{what}; `kbsync sync` {when}{WARNING:#}"))
 }
 
 fn sections(status: &Status) -> Vec<String> {

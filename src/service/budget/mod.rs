@@ -209,6 +209,12 @@ impl Budget {
         )
     }
 
+    /// Returns the time until a spent day has room again; `None`: the day has room, or the counts are unknown.
+    pub fn day_free_in(&self) -> Option<Duration> {
+        let (counts, now) = self.present()?;
+        counts.free_in(now, DAY_MS, self.limits.per_day)
+    }
+
     /// Returns the time until the next request may be sent, if the minute is spent or the service asked for a pause.
     pub fn minute_free_in(&self) -> Option<Duration> {
         let (counts, now) = self.present()?;
