@@ -317,9 +317,10 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     // Nor does it promise anything about the words of a category that the request moved an article to: a moved article
     // causes a read of its category.
     let has_pending = !pending.is_empty();
-    // Nor does it promise a held step, which may wait for that article.
+    // Nor does it promise what is held: a step may wait for that article.
     let held = |line: &&Line| has_pending && line.status == Status::Held;
-    let waiting = planned.actions.iter().filter(held);
+    let both = planned.actions.iter().chain(&report.actions);
+    let waiting = both.filter(held);
     let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
     // It keeps no body, so it cannot compare what stands at the address of a creation with what was sent.
     let says_unclear =
