@@ -387,6 +387,8 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
         (Job::ListOn, Names | Texts) => "4RL",
         (Job::ListOn, Ids) => "5--",
         (Job::List | Job::ListOn, _) => "1--",
+        // The words of a category have no text.
+        (Job::ReadCategory, Texts) => "0RL",
         (Job::ReadCategory, _) => "4RL",
         // The article that is read does not exist, so the answer has nothing to spoil.
         (Job::ReadArticle, Names | Ids | Texts | Twice) => "0RL",

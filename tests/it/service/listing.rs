@@ -240,12 +240,6 @@ async fn without_the_endpoint_the_known_categories_are_read() {
         assert_eq!(articles(&world).len(), 4);
         assert!(world.read("alpha/five.html").contains("draft: true"));
         assert_quiet(&world, 1 + 2).await;
-        // Within one process the missing endpoint is not tried again.
-        let mut engine = world.engine();
-        let request = crate::support::look::both();
-        engine.cycle(&request).await.expect("a cycle");
-        let report = engine.cycle(&request).await.expect("a cycle");
-        assert_eq!(report.requests.total, 2, "{status}");
     }
 }
 
