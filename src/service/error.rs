@@ -96,6 +96,10 @@ impl ServiceError {
 
 impl fmt::Display for ServiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == ErrorKind::Closed {
+            // It is about no request in particular.
+            return f.write_str(&self.message);
+        }
         f.write_str(self.method)?;
         if !self.path.is_empty() {
             write!(f, " {}", self.path)?;

@@ -27,6 +27,7 @@ use crate::{
         restore::{self, Refused, RestoreRequest, RestoredFile},
     },
     mirror::RealDisk,
+    model::Digest,
     reconcile::snapshot::Direction,
 };
 use std::path::PathBuf;
@@ -128,9 +129,11 @@ impl Planned {
                     one.request = file.agreed(&one.request);
                     found.push(file);
                 }
-                Err(one) => {
-                    let path = part.path(&one.path);
-                    refused.push(Refused { path, ..one });
+                Err(why) => {
+                    // Nothing was shown: a file that can be restored by then is left as it is.
+                    one.request.shown = Some(Digest::of_parts(&[]));
+                    let path = part.path(&why.path);
+                    refused.push(Refused { path, ..why });
                 }
             }
             asked.push(one);
