@@ -128,8 +128,8 @@ async fn run_cycle<S: Service, D: Disk>(
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
-    let actions = plan.actions.iter();
-    let marks = actions
+    let held = plan.actions.iter().filter(|action| action.held.is_some());
+    let fingerprints = held
         .map(|action| (action.key(), action.fingerprint()))
         .collect();
     let applied = apply(engine, plan, &mut observed, report).await;
@@ -145,7 +145,7 @@ async fn run_cycle<S: Service, D: Disk>(
     if is_still {
         refresh_stamps(&mut engine.store, &observed)?;
     }
-    finish_cycle(engine, &observed, report, settled, next_look, &marks)?;
+    finish_cycle(engine, &observed, report, settled, next_look, &fingerprints)?;
     // Another look at once: by then the rules are saved as a whole.
     report.overtaken.append(&mut observed.mirror.unhidden);
     if stop.is_none() {

@@ -101,21 +101,21 @@ pub fn count_unreported<'a>(
 ) -> anyhow::Result<usize> {
     let held = held(store)?;
     let told = |action: &Action| {
-        let mark = Some(action.fingerprint());
+        let fingerprint = Some(action.fingerprint());
         held.iter()
-            .any(|held| held.is_about(action.id, &action.path) && held.fingerprint == mark)
+            .any(|held| held.is_about(action.id, &action.path) && held.fingerprint == fingerprint)
     };
     Ok(actions.into_iter().filter(|action| !told(action)).count())
 }
 
 /// Returns the rows of held and failed actions after a cycle, by kind: those of its report, and the stored rows of
-/// everything that the cycle did not look at. `marks`: the fingerprints of its plan's actions, by key.
+/// everything that the cycle did not look at. `fingerprints`: those of its held actions, by key.
 pub(super) fn open_after(
     store: &Store,
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
-    marks: &BTreeMap<String, Digest>,
+    fingerprints: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<[(&'static str, OpenActions); 2]> {
     // Shown conflicts and refused actions have rows of their own.
     let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
@@ -159,7 +159,8 @@ pub(super) fn open_after(
                 fingerprint: known.and_then(|open| open.fingerprint),
             };
             // An earlier pass of the same run may have reported the action.
-            open.fingerprint = marks.get(&open.key()).copied().or(open.fingerprint);
+            let fingerprint = fingerprints.get(&open.key()).copied();
+            open.fingerprint = fingerprint.or(open.fingerprint);
             open
         });
         let is_told = |open: &OpenAction| lines.iter().any(|line| open.is(line));

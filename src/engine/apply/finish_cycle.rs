@@ -100,14 +100,14 @@ pub(in crate::engine) fn refresh_stamps(
 }
 
 /// Stores a cycle's figures, times and open matters, and prunes the history. `settled`: everything was decided, and the
-/// cycle did not end early. `marks`: the fingerprints of the plan's actions, by key.
+/// cycle did not end early. `fingerprints`: those of the held actions, by key.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
     report: &Report,
     settled: bool,
     next_look: Option<NextLook>,
-    marks: &BTreeMap<String, Digest>,
+    fingerprints: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<()> {
     let now = engine.store.now();
     let attempts = attempts_after(&engine.store, &mut engine.gathered.answers, observed)?;
@@ -134,7 +134,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         &engine.settings,
         &engine.request,
         report,
-        marks,
+        fingerprints,
     )?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);

@@ -239,8 +239,8 @@ pub(super) fn report_foreign(
     observed.problems.push(Problem::at(path, None, message));
 }
 
-/// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace are
-/// marked.
+/// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace
+/// are marked.
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
