@@ -17,7 +17,7 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> 
     };
     if daemon.planned.is_some() {
         let interval = words(daemon.interval);
-        often = format!("{often}, but only every {interval}, to keep the request budget");
+        often = format!("every {interval} instead of {often}, to keep the request budget");
     }
     let or = |written: &Option<String>, none: &str| {
         written.as_deref().map_or_else(|| none.to_owned(), time_of)
@@ -89,7 +89,7 @@ mod tests {
             "  1 saved change waits to be sent"
         );
         let lines = daemon_lines(&daemon, 0);
-        let slowed = "  polls every 30s, but only every 1m, to keep the request budget: last";
+        let slowed = "  polls every 1m instead of every 30s, to keep the request budget: last";
         assert!(lines[1].starts_with(slowed), "{lines:?}");
         daemon.planned = None;
         daemon.cron = Some("*/5 8-18 * * 1-5 (Europe/Berlin)".to_owned());

@@ -58,7 +58,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     let listener = listener.map_err(|error| {
         Failure::from(error).help("choose another port with --port, or 0 for a free one")
     })?;
-    let service = format!("http://{}", reachable(listener.local_addr()?));
+    let bound = listener.local_addr().context("failed to read the port")?;
+    let service = format!("http://{}", reachable(bound));
     announce(context, &service, &token, &workspace.to_string())?;
     let served = sandbox.serve(listener, stopped()).await;
     served.context("the sandbox stopped")?;

@@ -40,7 +40,8 @@ pub struct Facts {
     /// The files in other workspaces' folders whose articles would be deleted.
     pub elsewhere: Elsewhere,
     /// Rules and articles of actions that were held for their number, because the file moved to another workspace, or
-    /// because the state is of another folder, and still wait for a person: undoing some of the changes does not release the rest.
+    /// because the state is of another folder, and still wait for a person: undoing some of the changes does not
+    /// release the rest.
     pub still_held: BTreeSet<(HoldRule, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
