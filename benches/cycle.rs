@@ -2,13 +2,18 @@
 //!
 //! The service is the sandbox on this machine, over a real socket, so the figures include the sandbox's own work.
 
+#[path = "../tests/it/support/faults/mod.rs"]
+#[allow(dead_code, reason = "a bench needs a few of the faults")]
+mod faults;
+
+use faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look, Settings};
 use kbsync::engine::{Clock as _, Engine, SystemClock};
 use kbsync::mirror::{RealDisk, lock};
 use kbsync::model::{Place, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Options, Running, Sandbox};
+use kbsync::sandbox::{Options, Running, Sandbox};
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;

@@ -8,8 +8,12 @@
 #[expect(dead_code, reason = "each benchmark uses its part of the stage")]
 mod stage;
 
+#[path = "../tests/it/support/faults/mod.rs"]
+#[allow(dead_code, reason = "a bench needs a few of the faults")]
+mod faults;
+
 use anyhow::Context as _;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
+use faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use stage::{Stage, option};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};

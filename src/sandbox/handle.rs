@@ -4,20 +4,21 @@
 //! change of one other call.
 
 use super::{
-    faults::Fault,
+    gate::Interceptor,
     listing::Cache,
     options::{Options, Rights},
     store::{Article, Category, NewSeed, Workspace},
     world::{Counts, RequestRecord, Stale, World},
 };
 use chrono::{DateTime, Utc};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use uuid::Uuid;
 
 /// A handle to a stand-in service; clones are the same service.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     world: Arc<Mutex<World>>,
+    interceptor: Arc<OnceLock<Box<dyn Interceptor>>>,
 }
 
 impl Sandbox {
@@ -25,6 +26,7 @@ impl Sandbox {
     pub fn new(options: Options) -> Self {
         Self {
             world: Arc::new(Mutex::new(World::new(options))),
+            interceptor: Arc::default(),
         }
     }
 
@@ -218,18 +220,12 @@ impl Sandbox {
         });
     }
 
-    /// Arms a fault.
-    pub fn inject(&self, fault: Fault) {
-        self.lock().faults.push(fault);
+    /// Returns the interceptor of API requests, and makes it if there is none.
+    pub fn interceptor_or(&self, make: impl FnOnce() -> Box<dyn Interceptor>) -> &dyn Interceptor {
+        self.interceptor.get_or_init(make).as_ref()
     }
 
-    /// Returns whether a fault is still armed.
-    pub fn has_faults(&self) -> bool {
-        self.lock().faults.iter().any(|fault| fault.times > 0)
-    }
-
-    /// Disarms all faults.
-    pub fn clear_faults(&self) {
-        self.lock().faults.clear();
+    pub(super) fn interceptor(&self) -> Option<&dyn Interceptor> {
+        self.interceptor.get().map(AsRef::as_ref)
     }
 }

@@ -4,6 +4,7 @@
 //! reading.
 
 use super::options::Options;
+use axum::http::{HeaderMap, HeaderValue};
 use std::{
     collections::{HashMap, VecDeque},
     time::Duration,
@@ -12,6 +13,8 @@ use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
+/// The header with the requests per minute.
+pub(super) const LIMIT: &str = "x-ratelimit-limit";
 /// The value of the headers if a limit is off.
 const UNLIMITED: u32 = 1_000_000;
 
@@ -24,6 +27,14 @@ pub(super) struct Allowance {
     pub(super) remaining: u32,
     /// Whether the request is within the limits.
     pub(super) granted: bool,
+}
+
+impl Allowance {
+    /// Puts the headers of A8.3 into an answer.
+    pub(super) fn tell(self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT, HeaderValue::from(self.limit));
+        headers.insert("x-ratelimit-remaining", HeaderValue::from(self.remaining));
+    }
 }
 
 /// The requests of each user in the last 24 hours.

@@ -2,8 +2,8 @@
 //!
 //! The sandbox answers the ten endpoints of `docs/api.md` (A4): documented facts strictly, and facts that are not shown
 //! according to [`Options`]. A [`Sandbox`] is a handle that can be cloned: [`Sandbox::serve`] speaks HTTP,
-//! [`Sandbox::inject`] makes the network and the service misbehave, and the other methods are the actions of colleagues
-//! in the dashboard.
+//! an [`Interceptor`] may make the network and the service misbehave, and the other methods are the actions of
+//! colleagues in the dashboard.
 //!
 //! The sandbox uses no other module of kbsync, and builds its JSON itself: if the sandbox or the client
 //! misreads a fact, a test fails.
@@ -13,17 +13,15 @@
 //! | `options` | the choices for facts that are not shown |
 //! | `store` | workspaces, categories, articles, and the rules between them |
 //! | `world`, `handle` | everything under one lock; the handle and its operations |
-//! | `gate` | the steps of every API request: record, faults, sign-in, rate limits |
+//! | `gate` | the steps of every API request: record, interceptor, sign-in, rate limits |
 //! | `routes`, `reads`, `writes` | the endpoints |
 //! | `fields`, `normalise`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
-//! | `faults`, `spoil` | deliberate faults |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
 //! | `seed`, `snapshot` | generated content; snapshots in memory |
 
 mod clock;
 mod dashboard;
-mod faults;
 mod fields;
 mod gate;
 mod handle;
@@ -37,19 +35,18 @@ mod routes;
 mod seed;
 mod serve;
 mod snapshot;
-mod spoil;
 mod store;
 mod wire;
 mod world;
 mod writes;
 
-pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher, RawAnswer};
+pub use gate::{CarryOut, Interceptor};
 pub use handle::Sandbox;
 pub use options::{
     Access, EmptyPut, ListingEndpoint, Normalise, Options, Paging, RetryAfter, Rights, Shape,
     TOKEN, TimeGrain,
 };
-pub use serve::Running;
+pub use serve::{Line, Running};
 pub use snapshot::Snapshot;
 pub use store::{Article, Category, NewSeed, Workspace};
 pub use world::{Counts, RequestRecord};

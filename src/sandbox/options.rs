@@ -3,7 +3,8 @@
 //! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes
 //! `Options { shape: Shape::Data, ..Options::default() }`.
 
-use std::collections::HashMap;
+use chrono::{TimeDelta, Utc};
+use std::{collections::HashMap, fmt};
 use uuid::Uuid;
 
 /// The default token of a sandbox. It is no secret, because it is valid nowhere else.
@@ -96,6 +97,17 @@ pub enum RetryAfter {
     Seconds(u32),
     /// The date this many seconds ahead.
     HttpDate(u32),
+}
+
+impl fmt::Display for RetryAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Seconds(seconds) => seconds.fmt(f),
+            Self::HttpDate(seconds) => (Utc::now() + TimeDelta::seconds(i64::from(seconds)))
+                .format("%a, %d %b %Y %H:%M:%S GMT")
+                .fmt(f),
+        }
+    }
 }
 
 /// Whether `GET /api/base/{id}/articles` exists.

@@ -84,14 +84,3 @@ pub(super) fn html(status: StatusCode, page: String) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
     (status, kind, page).into_response()
 }
-
-/// The sign-in page.
-pub(super) fn login_page() -> Response {
-    html(
-        StatusCode::OK,
-        "<!doctype html><html lang=\"en\"><head><title>Sign in</title></head><body><h1>Sign in</h1>\
-         <form method=\"post\" action=\"/login\"><input name=\"email\"><input name=\"password\" type=\"password\">\
-         <button>Sign in</button></form></body></html>"
-            .to_owned(),
-    )
-}

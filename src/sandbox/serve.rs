@@ -1,7 +1,7 @@
-//! Serves HTTP, with connections that a fault can drop.
+//! Serves HTTP, with connections that an interceptor can drop.
 //!
-//! Every connection is a [`Connection`] with a [`Line`], which each request has among its extensions. When a fault cuts
-//! the line, the next read or write fails, and the socket closes with a reset, as if the machine had crashed.
+//! Every connection is a [`Connection`] with a [`Line`], which each request has among its extensions. When the line is cut,
+//! the next read or write fails, and the socket closes with a reset, as if the machine had crashed.
 
 use super::{handle::Sandbox, options::Options};
 use axum::{extract::connect_info::Connected, serve::IncomingStream};
@@ -23,17 +23,17 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// The connection of a request, which a fault can cut.
+/// The connection of a request, which an interceptor can cut; every API request has it among its extensions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Arc<AtomicBool>);
+pub struct Line(Arc<AtomicBool>);
 
 impl Line {
     /// Drops the connection: nothing more is sent.
-    pub(super) fn cut(&self) {
+    pub fn cut(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    fn is_cut(&self) -> bool {
+    pub(super) fn is_cut(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }

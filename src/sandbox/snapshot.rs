@@ -1,7 +1,7 @@
 //! Snapshots of a service in memory.
 //!
-//! For tests that begin many times at the same point. A restored snapshot has its content, options, tokens, faults,
-//! clock and next ids; requests and rate limits are cleared.
+//! For tests that begin many times at the same point. A restored snapshot has its content, options, tokens, clock
+//! and next ids; requests and rate limits are cleared.
 
 use super::{
     handle::Sandbox,

@@ -2,7 +2,6 @@
 
 use super::{
     clock::Clock,
-    faults::Fault,
     limits::Limits,
     listing::Cache,
     options::{Access, Options, Rights},
@@ -74,7 +73,6 @@ pub(super) struct World {
     pub(super) clock: Clock,
     pub(super) tokens: HashMap<String, Rights>,
     pub(super) limits: Limits,
-    pub(super) faults: Vec<Fault>,
     pub(super) stale: Option<Stale>,
     pub(super) cache: Cache,
     /// A random id of this service and its options, for the `ETag` of listings.

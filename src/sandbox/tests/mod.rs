@@ -2,7 +2,6 @@
 
 mod api;
 mod dashboard;
-mod faults;
 mod gate;
 mod handle;
 mod listing;

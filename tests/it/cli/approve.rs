@@ -1,8 +1,8 @@
 //! `kbsync approve`: approves exactly the held actions, and only after showing them.
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use uuid::Uuid;
 
 /// Eight articles; the files of five were deleted, and the deletions are held.

@@ -1,8 +1,9 @@
 //! Bad input: mistakes are reported with file, line and remedy, and nothing changes on either side.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Ran, Service, TOKEN, WORKSPACE};
 use crate::support::schema;
-use kbsync::sandbox::{Access, Article, Fault, FaultKind, Matcher, Rights};
+use kbsync::sandbox::{Access, Article, Rights};
 use std::path::PathBuf;
 
 /// A synced mirror with one article, and a copy of both sides.

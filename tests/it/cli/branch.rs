@@ -1,10 +1,10 @@
 //! The published branch, with the real git and the real binary: on other branches nothing is sent or written, and
 //! removals on the published branch are distinguished from those on other branches.
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use crate::support::real_git::{commit, git, try_git};
 use crate::support::schema;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 
 /// Commands that are refused on another branch.
 const WRITING: [&[&str]; 6] = [

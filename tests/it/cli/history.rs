@@ -1,9 +1,9 @@
 //! `kbsync log`, `show` and `restore`, with the real binary.
 
 use crate::engine::workspaces::two_workspaces;
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use serde_json::Value;
 use uuid::Uuid;
 

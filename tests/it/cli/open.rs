@@ -1,8 +1,8 @@
 //! `kbsync open`: the public page of an article.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::Service;
 use crate::support::schema;
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
 
 #[test]
 fn it_prints_where_the_public_page_is() {

@@ -1,10 +1,10 @@
 //! `kbsync restore`: the meaning of a path or a folder, with the real binary.
 
 use crate::support::daemon::{Daemon, mirror, until};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::Service;
 use kbsync::daemon::control::{self, Command, Response};
 use kbsync::model::ArticleId;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
 use rustix::process::{Pid, Signal, kill_process};
 use std::sync::{Mutex, mpsc};

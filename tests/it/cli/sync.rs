@@ -1,10 +1,11 @@
 //! `kbsync sync`, `pull` and `push` with the real command: output, exit codes, JSON.
 
 use crate::support::daemon::Daemon;
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::schema;
 use kbsync::mirror::Lock;
-use kbsync::sandbox::{Access, Article, Fault, FaultKind, Hook, Matcher, Rights};
+use kbsync::sandbox::{Access, Article, Rights};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::BufRead as _;
 use std::sync::{Mutex, mpsc};

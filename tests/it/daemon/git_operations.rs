@@ -4,9 +4,10 @@
 //! files are not sent, and each file that differs in the end is sent once.
 
 use crate::support::daemon::{Daemon, mirror, unlimited, until};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use crate::support::real_git::{commit, git, git_in, try_git};
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RequestRecord};
+use kbsync::sandbox::RequestRecord;
 use rustix::process::Signal;
 
 /// Every branch is synced.

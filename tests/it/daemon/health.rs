@@ -2,11 +2,12 @@
 
 use crate::support::canary;
 use crate::support::daemon::{self, BOUND, Daemon, get, mirror, until};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::Service;
 use kbsync::{
     daemon::event_loop::GRACE,
     engine::report::BudgetLeft,
-    sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter},
+    sandbox::RetryAfter,
     web::{self, BudgetSource, shared_status::SharedStatus},
 };
 use rustix::process::Signal;

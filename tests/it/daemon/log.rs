@@ -4,8 +4,9 @@
 
 use crate::support::canary::{CANARY, content};
 use crate::support::daemon::{Daemon, article, articles, mirror, until};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service, TOKEN};
-use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, Rights};
+use kbsync::sandbox::{Access, Rights};
 use rustix::process::Signal;
 use std::process::Command;
 

@@ -1,10 +1,11 @@
 //! `kbsync run` from the user's point of view: the real command, real files and real signals, against the sandbox.
 
 use crate::support::daemon::{Daemon, article, articles, get, mirror, until};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::real_git::git;
 use crate::support::schema;
-use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
+use kbsync::sandbox::{Access, NewSeed, Rights};
 use rustix::process::Signal;
 use std::time::Duration;
 

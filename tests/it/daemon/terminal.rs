@@ -1,9 +1,9 @@
 //! `kbsync run` on a terminal: the lines for a writer who leaves it open beside the editor.
 
 use crate::support::daemon::{Daemon, article, articles, mirror, until};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service, WORKSPACE};
 use anstream::adapter::strip_str;
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use rustix::process::Signal;
 
 /// Returns the lines on the terminal, without colours and times of day.

@@ -6,8 +6,9 @@
 //! `cargo build --profile dist && cargo test --test it container -- --ignored --nocapture`.
 
 use crate::support::canary;
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{self, TOKEN};
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Options, Running, Sandbox};
+use kbsync::sandbox::{Options, Running, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,

@@ -1,11 +1,11 @@
 //! Folders and their `_category.yaml`: a writer's changes, and the requests that must follow.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::model::Field;
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use kbsync::service::Purpose;
 use std::time::Duration;
 

@@ -1,12 +1,13 @@
 //! A writer's edits of a file, and the requests that must follow.
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::decision;
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Field};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
-use kbsync::sandbox::{EmptyPut, Fault, FaultKind, Hook, Matcher, NewSeed, Options};
+use kbsync::sandbox::{EmptyPut, NewSeed, Options};
 
 const TEXT: &str = "<p>One.</p>\n<p>Two.</p>\n<p>Three.</p>";
 

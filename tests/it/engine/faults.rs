@@ -1,6 +1,7 @@
 //! A service, a network, a budget or a disk that fails in the middle of a cycle: finished actions stay, unfinished
 //! actions are reported, nothing is deleted in doubt, and the next cycle finishes.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::support::look::{assert_quiet, problems, requests};
 use crate::support::world::lines;
@@ -9,7 +10,7 @@ use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Article, Fault, FaultKind, Matcher, Options, RetryAfter};
+use kbsync::sandbox::{Article, Options, RetryAfter};
 use kbsync::service::budget::Limits;
 use kbsync::service::client::Client;
 use kbsync::service::{Purpose, ServiceRead as _};

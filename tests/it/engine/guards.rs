@@ -1,12 +1,12 @@
 //! The guards: mass deletions, mass roll-backs, and the guard read.
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
 use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use std::time::Duration;
 use uuid::Uuid;
 

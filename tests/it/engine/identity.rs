@@ -1,12 +1,13 @@
 //! The identity of files and articles, however a writer changes names and ids.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::look::history;
 use crate::support::wire::{line, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Fault, FaultKind, Matcher, NewSeed};
+use kbsync::sandbox::NewSeed;
 use std::time::Duration;
 use uuid::Uuid;
 

@@ -1,5 +1,6 @@
 //! Lost responses: a POST without duplicates, a PUT and a DELETE that are read after (failures rows 14 to 17, 20).
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, decision, requests};
 use crate::support::world::lines;
@@ -8,7 +9,7 @@ use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
+use kbsync::sandbox::{NewSeed, Normalise, Options};
 use kbsync::state::PendingRequest;
 use uuid::Uuid;
 

@@ -1,9 +1,10 @@
 //! A mirror on its own disk: read-only, and not mounted.
 
 use crate::support::canary;
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::kb::{Kb, Service, TOKEN};
 use kbsync::model::path::EXTENSION;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
+use kbsync::sandbox::Sandbox;
 use std::process::{Command, Output};
 
 /// Runs a command in a namespace of its own, after a shell script; `None`: namespaces are not available here.

@@ -1,13 +1,14 @@
 //! Stale reads from before our own last write (failures row 22): the version that they hide is neither replaced nor
 //! deleted unseen.
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::{assert_quiet, kept, problems, row};
 use crate::support::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::model::Place;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Snapshot};
+use kbsync::sandbox::Snapshot;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;

@@ -1,9 +1,10 @@
 //! Superseded versions that return: our own last write after a colleague's version was pulled over it, and a deleted
 //! article's text from before our last writes (failures row 22).
 
+use crate::support::faults::{AnswerEdit, Fault, FaultKind, Inject, Matcher};
 use crate::support::look::{assert_quiet, problems};
 use crate::support::world::{World, lines};
-use kbsync::sandbox::{AnswerEdit, Fault, FaultKind, Matcher, Snapshot};
+use kbsync::sandbox::Snapshot;
 use serde_json::Value;
 use uuid::Uuid;
 

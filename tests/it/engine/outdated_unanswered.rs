@@ -1,8 +1,9 @@
 //! Stale reads after a PUT with a lost response, and stale versions that look like the known version (failures row 22).
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::look::assert_quiet;
 use crate::support::world::{World, lines};
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Snapshot};
+use kbsync::sandbox::Snapshot;
 use uuid::Uuid;
 
 const FIRST: &str = "<p>1</p>";

@@ -1,5 +1,6 @@
 //! A cycle over paths: one read and one write for one saved file, and always the outcome of a full cycle.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{held, let_stamps_settle, problems, requests, row};
 use crate::support::world::{World, lines};
@@ -8,7 +9,7 @@ use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::model::base::ArticleRow;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Options};
+use kbsync::sandbox::Options;
 use kbsync::state::Subject;
 use std::collections::BTreeSet;
 use std::time::Duration;

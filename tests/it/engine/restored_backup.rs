@@ -1,10 +1,11 @@
 //! Old copies that are listed again: a replica that is behind for long, and a service that was restored from a backup
 //! (failures row 22).
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::look::{assert_quiet, both, problems};
 use crate::support::world::{World, lines};
 use kbsync::engine::settings::CycleRequest;
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Snapshot};
+use kbsync::sandbox::Snapshot;
 use uuid::Uuid;
 
 const FIRST: &str = "<p>1</p>";

@@ -1,6 +1,7 @@
 //! Versions that were read only in passing are in the history as well (promise 1): by the read after a lost response,
 //! in a cycle that may not write files, in an edited conflict copy.
 
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::world::lines;
 use kbsync::engine::restore::{Refused, RestoreRequest};
@@ -8,7 +9,6 @@ use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! `status` reports files that could not be written, until they are written.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::hostile::{self, Meddler, Stage};
 use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use std::sync::Arc;
 use uuid::Uuid;
 

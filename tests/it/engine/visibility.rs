@@ -1,12 +1,13 @@
 //! Articles that leave the listing (drafts, disabled and deleted articles), and the conclusions from each.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::look::{articles, assert_quiet, both, held, kept, problems, requests, row};
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
 use kbsync::model::Field;
 use kbsync::model::base::Visibility;
 use kbsync::reconcile::guard::MaxDeletes;
-use kbsync::sandbox::{EmptyPut, Fault, FaultKind, Matcher, NewSeed, Options};
+use kbsync::sandbox::{EmptyPut, NewSeed, Options};
 use std::time::Duration;
 use uuid::Uuid;
 

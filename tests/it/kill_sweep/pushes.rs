@@ -2,7 +2,8 @@
 
 use super::stage::Stage;
 use super::sweep::{SYNC, Scenario};
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Normalise, Options};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
+use kbsync::sandbox::{Normalise, Options};
 
 fn two(stage: &Stage) {
     stage.synced("alpha", &["one", "two"]);

@@ -1,6 +1,7 @@
 //! A service and a mirror that are put back in a few milliseconds, and the real command that is killed on them.
 
 use crate::support::canary;
+use crate::support::faults::{Fault, Inject as _};
 use crate::support::kb::TOKEN;
 use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,6 +27,7 @@ pub(super) struct Stage {
 /// A copy of the service and the folders at one moment.
 pub(super) struct Moment {
     service: Snapshot,
+    faults: Vec<Fault>,
     folder: tempfile::TempDir,
 }
 
@@ -67,6 +69,7 @@ impl Stage {
     /// Starts over: an empty workspace `Help`, and a mirror with these settings and nothing else.
     pub(super) fn renew(&self, options: fn(&mut Options), settings: &str) {
         self.sandbox.go_back(&self.empty);
+        self.sandbox.clear_faults();
         self.sandbox.set_options(options);
         let workspace = self.sandbox.add_workspace("Help");
         empty(&self.run_dir());
@@ -83,6 +86,7 @@ impl Stage {
         copy(&self.run_dir(), folder.path());
         Moment {
             service: self.sandbox.snapshot(),
+            faults: self.sandbox.faults().clone(),
             folder,
         }
     }
@@ -92,6 +96,7 @@ impl Stage {
         // The remains of a killed run are about to be deleted, so they are searched now.
         self.canary.search();
         self.sandbox.go_back(&moment.service);
+        self.sandbox.faults().clone_from(&moment.faults);
         empty(&self.run_dir());
         copy(moment.folder.path(), &self.run_dir());
         // The budget of earlier runs is deleted. The records of mirrors stay: they name this mirror's path, with

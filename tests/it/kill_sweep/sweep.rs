@@ -2,6 +2,7 @@
 
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
+use crate::support::faults::Inject;
 use crate::support::words::{Words, Written};
 use kbsync::cli::exit::ExitCode;
 use kbsync::sandbox::Options;
@@ -245,7 +246,7 @@ impl<'a> Sweep<'a> {
     /// Runs the command again, to its end, and compares. Returns the points that it passed, and whether its end is the
     /// undisturbed end.
     fn recover(&self) -> Result<(Vec<String>, bool), String> {
-        let has_fault = self.stage.sandbox.has_faults();
+        let has_fault = !self.stage.sandbox.faults().is_empty();
         let (mut ran, points) = self.stage.trace(self.scenario.command);
         if self.do_as_told(&ran) {
             ran = self.stage.run(self.scenario.command);

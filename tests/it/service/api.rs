@@ -1,10 +1,11 @@
 //! The facts of `docs/api.md`, one by one, through the client and the engine. The requests for each edit of a file are
 //! in `edits`, the shapes of listings in `listing`, and the stand-in service has tests of its own.
 
+use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::{articles, assert_quiet, held, problems, requests, row};
 use crate::support::world::{World, lines};
 use kbsync::model::{ArticleId, CategoryId, CategoryVersion, Revision, WorkspaceId};
-use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Options, Rights};
+use kbsync::sandbox::{Access, NewSeed, Options, Rights};
 use kbsync::service::{
     ArticlePatch, CategoryPatch, ErrorKind, Listed, NewArticle, NewCategory, Purpose,
     ServiceRead as _, ServiceWrite as _,
@@ -161,7 +162,7 @@ async fn s2_3_revisions_are_tokens_whatever_they_look_like() {
     let stamped = |stamp: &'static str| {
         Fault::once(
             Matcher::new("GET", "/api/base/*/articles"),
-            FaultKind::Edit(kbsync::sandbox::AnswerEdit::new(move |answer| {
+            FaultKind::Edit(AnswerEdit::new(move |answer| {
                 answer["articles"][0]["updated_at"] = stamp.into();
             })),
         )
@@ -460,7 +461,7 @@ async fn s4_7_404_leaves_the_decision_to_the_next_cycle() {
     world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
     world.sandbox().inject(Fault::once(
         Matcher::new("PUT", "/api/article/"),
-        FaultKind::Hook(kbsync::sandbox::Hook::new(move |sandbox| {
+        FaultKind::Hook(Hook::new(move |sandbox| {
             sandbox.remove(one);
         })),
     ));
@@ -517,7 +518,7 @@ async fn s4_8_a_refused_deletion_is_said_and_404_counts_as_done() {
     // A colleague deletes the article at the same moment.
     world.sandbox().inject(Fault::once(
         Matcher::new("DELETE", "/api/article/"),
-        FaultKind::Hook(kbsync::sandbox::Hook::new(move |sandbox| {
+        FaultKind::Hook(Hook::new(move |sandbox| {
             sandbox.remove(one);
         })),
     ));

@@ -6,14 +6,13 @@
 //! cycles reach the end that a cycle with a good service reaches (failures rows 14 to 39).
 
 use crate::engine::crash::{Outcome, articles, categories, nothing_lost, outcome, sides};
+use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher, RawAnswer};
 use crate::support::hostile::{self, Stage};
 use crate::support::words::Written;
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::model::WorkspaceId;
-use kbsync::sandbox::{
-    AnswerEdit, Fault, FaultKind, Hook, Matcher, Options, Paging, RawAnswer, Snapshot,
-};
+use kbsync::sandbox::{Options, Paging, Snapshot};
 use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};

@@ -1,6 +1,7 @@
 //! The reading of the service, whatever the shape of its listing, and the limits of a bad listing: it never leads to a
 //! deletion.
 
+use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::{
     articles, assert_quiet, changed_rows, dump, held, let_stamps_settle, problems, requests, row,
     stamps,
@@ -8,9 +9,7 @@ use crate::support::look::{
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
 use kbsync::model::CategoryId;
-use kbsync::sandbox::{
-    AnswerEdit, Fault, FaultKind, Hook, ListingEndpoint, Matcher, NewSeed, Options, Paging, Shape,
-};
+use kbsync::sandbox::{ListingEndpoint, NewSeed, Options, Paging, Shape};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -2,9 +2,9 @@
 //! that never end (failures row 139).
 
 use crate::service::hostile::{JSON, bomb, raw};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use kbsync::model::path::EXTENSION;
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use std::time::{Duration, Instant};
 
 /// Returns the peak memory of a process in bytes, and its output.

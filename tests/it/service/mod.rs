@@ -5,3 +5,4 @@ mod hostile;
 mod listing;
 mod memory;
 mod probes;
+mod sandbox_faults;

@@ -2,6 +2,7 @@
 
 pub(crate) mod canary;
 pub(crate) mod daemon;
+pub(crate) mod faults;
 pub(crate) mod hostile;
 pub(crate) mod kb;
 pub(crate) mod look;

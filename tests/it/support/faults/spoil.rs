@@ -1,15 +1,13 @@
 //! Spoils answers: dropped, cut short, slow, endless, or of the wrong type.
 
-use super::{
-    faults::{self, FaultKind},
-    serve::Line,
-};
+use super::{FaultKind, wrong_types};
 use axum::{
     body::{Body, Bytes},
     http::{HeaderValue, StatusCode, header, response::Parts},
     response::Response,
 };
 use futures_util::{StreamExt, stream};
+use kbsync::sandbox::Line;
 use serde_json::Value;
 use std::{convert::Infallible, io, time::Duration};
 
@@ -17,10 +15,8 @@ use std::{convert::Infallible, io, time::Duration};
 const ENDLESS_CHUNK: usize = 64 * 1024;
 
 /// Drops the connection. A request in memory has no connection, so the answer's body fails instead.
-pub(super) fn cut(line: Option<&Line>) -> Response {
-    if let Some(line) = line {
-        line.cut();
-    }
+pub(super) fn cut(line: &Line) -> Response {
+    line.cut();
     let mut response = Response::new(Body::from_stream(stream::once(async {
         Err::<Bytes, _>(io::Error::from(io::ErrorKind::ConnectionReset))
     })));
@@ -29,19 +25,17 @@ pub(super) fn cut(line: Option<&Line>) -> Response {
 }
 
 /// Applies a fault to an answer.
-pub(super) async fn spoil(response: Response, fault: FaultKind, line: Option<&Line>) -> Response {
+pub(super) async fn spoil(response: Response, fault: FaultKind, line: &Line) -> Response {
     match fault {
         FaultKind::Truncate(bytes) => {
             let (parts, whole) = whole(response).await;
             let length = whole.len();
             let kept = whole.slice(..bytes.min(length));
-            let line = line.cloned();
+            let line = line.clone();
             let body = stream::iter([Ok(kept)]).chain(stream::once(async move {
                 // The bytes so far must be sent before the line is cut.
                 tokio::time::sleep(Duration::from_millis(20)).await;
-                if let Some(line) = line {
-                    line.cut();
-                }
+                line.cut();
                 Err(io::Error::from(io::ErrorKind::ConnectionReset))
             }));
             let mut response = Response::from_parts(parts, Body::from_stream(body));
@@ -55,7 +49,7 @@ pub(super) async fn spoil(response: Response, fault: FaultKind, line: Option<&Li
             let (parts, whole) = whole(response).await;
             Response::from_parts(parts, Body::from(whole.slice(..whole.len() / 2)))
         }
-        FaultKind::WrongType => edited(response, faults::wrong_types).await,
+        FaultKind::WrongType => edited(response, wrong_types).await,
         FaultKind::Edit(edit) => edited(response, |answer| edit.apply(answer)).await,
         FaultKind::Slow { bytes, pause } => {
             let (parts, whole) = whole(response).await;

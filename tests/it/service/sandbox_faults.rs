@@ -1,11 +1,89 @@
-//! Faults, over real sockets if connections are dropped.
+//! The faults of the sandbox, over real sockets if connections are dropped.
 
-use super::{Kb, call};
-use crate::sandbox::{
-    AnswerEdit, Fault, FaultKind, Hook, Matcher, Options, RetryAfter, Running, Sandbox,
+use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject as _, Matcher};
+use axum::{
+    body::Body,
+    http::{HeaderMap, Request},
 };
+use kbsync::sandbox::{NewSeed, Options, RetryAfter, Running, Sandbox};
 use serde_json::{Value, json};
 use std::{sync::Once, time::Duration};
+use tower::ServiceExt as _;
+use uuid::Uuid;
+
+/// A service without limits, with one workspace, one category and one published article.
+struct Kb {
+    sandbox: Sandbox,
+    workspace: Uuid,
+    article: Uuid,
+}
+
+impl Kb {
+    fn new() -> Self {
+        let sandbox = Sandbox::new(Options::unlimited());
+        let workspace = sandbox.add_workspace("Help");
+        let category = sandbox.add_category(workspace, "Billing", "billing");
+        let new = NewSeed::new(category, "Refunds", "refunds", "<p>Ask us.</p>");
+        let article = sandbox.add_article(new);
+        Self {
+            sandbox,
+            workspace,
+            article,
+        }
+    }
+
+    fn article_path(&self) -> String {
+        format!("/api/article/{}", self.article)
+    }
+
+    fn listing_path(&self) -> String {
+        format!("/api/base/{}/articles", self.workspace)
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        self.call("GET", path, Value::Null).await
+    }
+
+    async fn put(&self, path: &str, body: Value) -> Reply {
+        self.call("PUT", path, body).await
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Value) -> Reply {
+        let token = format!("Bearer {}", self.sandbox.options().token);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "127.0.0.1:8080")
+            .header("accept", "application/json")
+            .header("content-type", "application/json")
+            .header("authorization", token)
+            .body(Body::from(body.to_string()));
+        let answer = self.sandbox.router().oneshot(request.expect("a request"));
+        let (parts, body) = answer.await.expect("an answer").into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await;
+        Reply {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            json: serde_json::from_slice(&bytes.expect("a whole body")).unwrap_or(Value::Null),
+        }
+    }
+}
+
+/// An answer; the JSON is null if the body is none.
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    headers: HeaderMap,
+    json: Value,
+}
+
+impl Reply {
+    fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        let value = value.and_then(|value| value.to_str().ok());
+        value.unwrap_or_default()
+    }
+}
 
 fn client() -> reqwest::Client {
     static PROVIDER: Once = Once::new();
@@ -261,7 +339,7 @@ async fn latency_is_virtual_under_a_paused_clock() {
 
 #[tokio::test]
 async fn faults_meet_what_they_are_for() {
-    let kb = Kb::with(Options::unlimited());
+    let kb = Kb::new();
     let teapot = || FaultKind::Status(418, "{}".to_owned());
     let fault = Fault::once(Matcher::new("GET", "/api/base/*/articles"), teapot());
     kb.sandbox.inject(fault.times(2).after(1));
@@ -302,13 +380,12 @@ fn patterns_meet_paths() {
 
 #[tokio::test]
 async fn in_memory_a_reset_is_a_body_that_fails() {
-    use tower::ServiceExt as _;
     let kb = Kb::new();
     kb.sandbox
         .inject(Fault::once(Matcher::any(), FaultKind::ResetBefore));
-    let request = axum::http::Request::get("/api/bases")
+    let request = Request::get("/api/bases")
         .header("host", "localhost")
-        .body(axum::body::Body::empty())
+        .body(Body::empty())
         .expect("a request");
     let answer = kb
         .sandbox
@@ -318,8 +395,5 @@ async fn in_memory_a_reset_is_a_body_that_fails() {
         .expect("an answer");
     let body = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
     assert!(body.is_err());
-    assert_eq!(
-        call(&kb.sandbox, "GET", "/api/bases", None).await.status,
-        200
-    );
+    assert_eq!(kb.get("/api/bases").await.status, 200);
 }
