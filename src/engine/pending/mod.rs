@@ -127,6 +127,12 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
             LookResult::Changed(now) => {
                 record_changed(&mut engine.store, pending, &change, now.as_deref())?;
             }
+            // An outage is no failure of this article.
+            LookResult::Unclear(Some(error)) if error.stops_all() => {
+                engine.gathered.failed_look =
+                    Some(format!("a request could not be settled: {error}"));
+                break;
+            }
             LookResult::Unclear(error) => {
                 let now = engine.store.now();
                 let attempt = Attempt {
@@ -135,13 +141,9 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
                     answer: None,
                 };
                 engine.store.write(|tx| tx.put_attempt(target, &attempt))?;
-                let Some(error) = error else {
-                    continue;
-                };
-                engine.gathered.failed_look =
-                    Some(format!("a request could not be settled: {error}"));
-                if error.stops_all() {
-                    break;
+                if let Some(error) = error {
+                    engine.gathered.failed_look =
+                        Some(format!("a request could not be settled: {error}"));
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, decision, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
-use kbsync::engine::settings::CycleRequest;
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
@@ -983,6 +983,32 @@ async fn f015_a_put_that_is_never_answered_ends_the_cycle_and_the_next_one_settl
     );
     // The only request is a probe.
     assert_eq!(report.requests.put, 1);
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f015_an_outage_delays_no_look_at_a_pending_request() {
+    let (world, _, one) = one_article().await;
+    world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
+    let lost = Fault::always(on(PUT), FaultKind::ResetAfter);
+    world.sandbox().inject(lost);
+    hostile::sync(&world).await;
+    assert_eq!(pending_requests(&world).len(), 1);
+    let reads = Matcher::new("GET", "/api/");
+    let down = Fault::always(reads, FaultKind::ResetBefore);
+    world.sandbox().inject(down);
+    let background = CycleRequest {
+        cause: Cause::Background,
+        ..CycleRequest::new(Direction::Both)
+    };
+    for _ in 0..5 {
+        world.clock.advance(std::time::Duration::from_hours(1));
+        world.run(&background).await;
+    }
+    assert_eq!(pending_requests(&world).len(), 1);
+    world.sandbox().clear_faults();
+    world.run(&background).await;
+    assert_eq!(text_of(&world, one), "<p>mine</p>");
     assert_settled(&world).await;
 }
 
