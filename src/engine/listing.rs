@@ -35,7 +35,7 @@ pub(super) const UNREAD: &str = "unread";
 pub(super) struct Listing {
     pub(super) articles: BTreeMap<ArticleId, Remote>,
     /// Entries whose body is neither in the listing nor known.
-    pub(super) bodiless: Vec<RemoteArticle>,
+    pub(super) bodiless: BTreeMap<ArticleId, RemoteArticle>,
     pub(super) categories: BTreeMap<CategoryId, RemoteCategory>,
     pub(super) figures: BTreeMap<ArticleId, FigureRow>,
     /// Errors of entries whose id could not be read.
@@ -134,7 +134,7 @@ impl Listing {
     /// Drops the entries of a response that broke off. Their bodies stay in the history: they were seen.
     fn retract(&mut self, ids: &HashSet<ArticleId>, without_id: usize) {
         self.articles.retain(|id, _| !ids.contains(id));
-        self.bodiless.retain(|article| !ids.contains(&article.id));
+        self.bodiless.retain(|id, _| !ids.contains(id));
         self.figures.retain(|id, _| !ids.contains(id));
         self.known.retain(|id| !ids.contains(id));
         self.entries.retain(|entry| !ids.contains(&entry.article));
@@ -192,7 +192,9 @@ impl Listing {
                     };
                     self.articles.insert(id, Remote::Present(seen));
                 }
-                None => self.bodiless.push(article),
+                None => {
+                    self.bodiless.insert(article.id, article);
+                }
             }
             return Ok(());
         }

@@ -13,6 +13,7 @@ use crate::service::{RemoteArticle, ServiceError, Validator};
 use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// The state's key for the time when the whole mirror had first been read, with all its articles in the state.
@@ -50,6 +51,27 @@ impl Extent {
     }
 }
 
+/// A moment, to tell its age. The time in which the machine sleeps counts, and a clock that was set back makes it old.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Moment {
+    at: Instant,
+    wall: SystemTime,
+}
+
+impl Moment {
+    pub(super) fn now() -> Self {
+        Self {
+            at: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+
+    pub(super) fn age(self) -> Duration {
+        let wall = self.wall.elapsed().unwrap_or(Duration::MAX);
+        wall.max(self.at.elapsed())
+    }
+}
+
 /// The observation of both sides in one cycle.
 pub(super) struct Observation {
     /// The rows to compare both sides with.
@@ -62,7 +84,7 @@ pub(super) struct Observation {
     pub(super) mirror: MirrorSide,
     pub(super) service: ServiceSide,
     /// The time at which the service's versions were seen.
-    pub(super) seen_at: Instant,
+    pub(super) seen_at: Moment,
     /// The extent of the look.
     pub(super) extent: Extent,
     /// The reason that nothing may be deleted, if a part of the look failed.

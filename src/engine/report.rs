@@ -254,8 +254,11 @@ impl Report {
     /// Replaces the skipped and held actions at these paths by the report of another look at them.
     pub(super) fn replace(&mut self, paths: &BTreeSet<String>, mut next: Self) {
         let waits = |status| matches!(status, Status::Skipped | Status::Held);
-        self.actions
-            .retain(|line| !waits(line.status) || !paths.contains(&line.path));
+        // A look that broke off says nothing about them.
+        if next.stopped.is_none() {
+            self.actions
+                .retain(|line| !waits(line.status) || !paths.contains(&line.path));
+        }
         self.conclude(None);
         next.problems
             .retain(|problem| !self.problems.contains(problem));

@@ -68,7 +68,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
                 return wait_for_person(store, action, error.message);
             }
         }
-        return not_done(&mut engine.store, action, error);
+        return not_done(&mut engine.store, action, error, state);
     };
     category_born(&mut engine.journal(), new, created, state)
 }
@@ -182,7 +182,8 @@ async fn send_category<S: Service, D: Disk>(
     let store = &mut engine.store;
     keep_theirs(store, (settle.id, folder), "replaced", &settle.seen)?;
     match put_category(engine, settle, state).await {
-        Ok(category) => {
+        Ok(None) => Ok(category_changed()),
+        Ok(Some(category)) => {
             let now = engine.store.now();
             let row = category_row(settle, Some(own_part(category, settle, now)), state, now);
             let pushed = last_here(&engine.store, settle.id, None)?;
@@ -202,14 +203,14 @@ async fn send_category<S: Service, D: Disk>(
         }
         // The next cycle reads the category, and sees the outcome.
         Err(error) if error.answer_lost => Ok(failed(error)),
-        Err(error) => not_done(&mut engine.store, action, error),
+        Err(error) => not_done(&mut engine.store, action, error, state),
     }
 }
 
 /// Returns whether a category was read in this cycle, and recently enough to be changed.
 pub(super) fn is_category_seen(window: Duration, id: CategoryId, state: &ApplyState<'_>) -> bool {
     let read = state.observed.remote.categories.contains_key(&id);
-    read && !window.is_zero() && state.observed.seen_at.elapsed() <= window
+    read && !window.is_zero() && state.observed.seen_at.age() <= window
 }
 
 /// The guard read of a category: a GET, unless it was read recently enough.
@@ -223,15 +224,18 @@ async fn ensure_category_seen<S: Service, D: Disk>(
     }
     match look_at_category(&engine.service, settle.id, state).await {
         Ok(category) if category.version == settle.seen => None,
-        Ok(_) => Some(StepResult::Overtaken(
-            "the category changed on the service since it was read".to_owned(),
-        )),
+        Ok(_) => Some(category_changed()),
         // A category that cannot be read stops only itself.
         Err(error) if error.kind == ErrorKind::Unreadable => {
             Some(StepResult::Failed(error.to_string()))
         }
         Err(error) => Some(failed(error)),
     }
+}
+
+/// Returns the result of a step whose category changed on the service.
+fn category_changed() -> StepResult {
+    StepResult::Overtaken("the category changed on the service since it was read".to_owned())
 }
 
 /// Reads a category. The response has its articles as well; some may have changed since they were listed.
@@ -253,11 +257,12 @@ async fn look_at_category(
 }
 
 /// Sends the PUT, with a look after a lost response: it is repeated only over the version that it was meant for.
+/// `None`: the category has another version by now.
 async fn put_category<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
-) -> Answer<RemoteCategory> {
+) -> Answer<Option<RemoteCategory>> {
     let value = |field| {
         let is_sent = settle.send.contains(&field);
         is_sent.then(|| settle.file.get(field).to_owned())
@@ -274,7 +279,7 @@ async fn put_category<S: Service, D: Disk>(
     let mut tries = 0;
     loop {
         let error = match engine.service.update_category(settle.id, &patch).await {
-            Ok(category) => return Ok(category),
+            Ok(category) => return Ok(Some(category)),
             Err(error) if worth_another_look(&error) && tries < TRIES => error,
             Err(error) => return Err(error),
         };
@@ -284,9 +289,12 @@ async fn put_category<S: Service, D: Disk>(
             return Err(error);
         };
         if found.version == after {
-            return Ok(found);
+            return Ok(Some(found));
         }
-        if found.version != settle.seen || !may_repeat(&error) {
+        if found.version != settle.seen {
+            return Ok(None);
+        }
+        if !may_repeat(&error) {
             return Err(error);
         }
     }

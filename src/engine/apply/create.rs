@@ -45,7 +45,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     let begun = creations.find(|creation| creation.is_at(category, &new.place.file));
     let row = match begun {
         Some(Creation { row: Some(row), .. }) => row,
-        begun => match post(engine, new, begun).await? {
+        begun => match post(engine, new, begun, state).await? {
             Ok(row) => row,
             Err(result) => return Ok(result),
         },
@@ -114,6 +114,7 @@ async fn post<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     begun: Option<Creation>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
     let text = super::text(&engine.store, new.file.version.text)?;
     let has_earlier_try = begun.is_some();
@@ -154,7 +155,7 @@ async fn post<S: Service, D: Disk>(
         );
         return Ok(Err(StepResult::Overtaken(reason)));
     }
-    not_done(&mut engine.store, new.action, error).map(Err)
+    not_done(&mut engine.store, new.action, error, state).map(Err)
 }
 
 /// Stores the content to send. It goes to the address of the first try, because only that slug shows whether a try

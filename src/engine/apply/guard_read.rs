@@ -10,7 +10,7 @@ use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{Listing, Memory, list, take_seen};
-use crate::engine::observation::version_of;
+use crate::engine::observation::{Moment, version_of};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -19,7 +19,6 @@ use crate::reconcile::is_outdated;
 use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, ServiceError};
-use tokio::time::Instant;
 
 /// The number of unsent writes from which one listing is cheaper than a GET for each. After a listing that expired with
 /// fewer uses, GETs follow.
@@ -64,6 +63,8 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             return Ok(Some(failed(error)));
         }
     };
+    let is_shown = seen.flags.hides() && !article.flags.hides();
+    let is_incomplete = article.text.is_none() && article.revision != seen.revision;
     let (version, revision) = (
         version_of(&article, &seen.version),
         article.revision.clone(),
@@ -80,7 +81,11 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     if is_old_copy(state, id, &version, &revision) {
         return Ok(Some(outdated_copy()));
     }
-    state.reseen.insert(id, Instant::now());
+    // A colleague who publishes a draft has changed it, and so may have one whose text is not shown.
+    if is_shown || is_incomplete {
+        return Ok(Some(changed_meanwhile()));
+    }
+    state.reseen.insert(id, Moment::now());
     state.latest.insert(id, (version, revision));
     let other = changed(id, seen, state);
     if read_first && other.is_some() {
@@ -92,7 +97,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
 /// Returns whether an article was seen recently enough to be replaced.
 pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>) -> bool {
     let window = settings.guard_window;
-    let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
+    let fresh = |at: Moment| !window.is_zero() && at.age() <= window;
     match state.reseen.get(&id).copied() {
         Some(at) => fresh(at),
         None => !state.observed.service.read_first.contains(&id) && fresh(state.observed.seen_at),
@@ -118,7 +123,7 @@ async fn list_again<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<StepResult>> {
-    let at = Instant::now();
+    let at = Moment::now();
     let base = &state.observed.base;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let request = ListRequest {
@@ -141,12 +146,15 @@ async fn list_again<S: Service, D: Disk>(
 
 /// Takes a second listing as a guard read of all unsent articles. An article under a revision that was never read is
 /// read before it is replaced.
-fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_>) {
+fn take_second_listing(listing: &Listing, at: Moment, state: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(state, *id, &seen.version, &seen.revision);
-            // A second listing may be stale, too: these articles are read one by one.
-            if old || state.observed.service.read_first.contains(id) {
+            // A second listing may be stale, too, and does not show flags: these articles are read one by one.
+            let was_hidden = state.observed.remote.articles.get(id);
+            let was_hidden = was_hidden.and_then(Remote::present);
+            let was_hidden = was_hidden.is_some_and(|seen| seen.flags.hides());
+            if old || was_hidden || state.observed.service.read_first.contains(id) {
                 state.reseen.remove(id);
                 state.observed.service.read_first.insert(*id);
                 continue;
@@ -156,7 +164,7 @@ fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_
             state.reseen.insert(*id, at);
         }
     }
-    mark_for_reading(&listing.bodiless, state);
+    mark_for_reading(listing.bodiless.values(), state);
 }
 
 /// Marks articles under a revision that was never read: they are read before they are replaced.

@@ -230,11 +230,23 @@ fn wait_for_person(
 
 /// Returns the outcome of an action that failed with a service error. An action that was refused for its content is
 /// parked until it changes.
-fn not_done(store: &mut Store, action: &Action, error: ServiceError) -> anyhow::Result<StepResult> {
+fn not_done(
+    store: &mut Store,
+    action: &Action,
+    error: ServiceError,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     match error.kind {
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
             park(store, action, error.to_string(), false)?;
             Ok(StepResult::Failed(error.to_string()))
+        }
+        ErrorKind::Unavailable
+            if error.status == Some(500)
+                && !is_of_category(action)
+                && state.obstacles.is_alone() =>
+        {
+            Ok(StepResult::Unsafe(error.to_string()))
         }
         ErrorKind::Unauthorized
         | ErrorKind::NotFound

@@ -7,6 +7,7 @@ use super::record::{event_of, row_as_scanned};
 use super::{ApplyState, StepResult, failed, not_done, not_written};
 use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
+use crate::engine::observation::Moment;
 use crate::engine::pending::{
     PENDING, PutOrDelete, Recorded, SendOutcome, TRIES, end_request, is_pending, may_repeat,
     send_request, store_request, wait_to_repeat,
@@ -17,7 +18,6 @@ use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::{RequestId, RowChange, Update};
-use tokio::time::Instant;
 
 /// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
@@ -117,13 +117,13 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
                 error
             }
             SendOutcome::NotArrived(error) => {
-                state.reseen.insert(id, Instant::now());
+                state.reseen.insert(id, Moment::now());
                 error
             }
         };
         tries += 1;
         if tries > TRIES || !may_repeat(&error) {
-            return Ok(Err(not_done(&mut engine.store, action, error)?));
+            return Ok(Err(not_done(&mut engine.store, action, error, state)?));
         }
         if let Err(error) = wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await {
             return Ok(Err(failed(error)));

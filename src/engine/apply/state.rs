@@ -3,14 +3,13 @@
 
 use super::is_of_category;
 use crate::engine::Stop;
-use crate::engine::observation::Observation;
+use crate::engine::observation::{Moment, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::order::{self, Address};
 use crate::reconcile::plan::{Action, SettleCategory, Step};
 use std::collections::{BTreeMap, BTreeSet};
-use tokio::time::Instant;
 
 /// The state of applying a plan.
 pub(super) struct ApplyState<'a> {
@@ -25,7 +24,7 @@ pub(super) struct ApplyState<'a> {
     /// Versions that were read again.
     pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// The times at which versions were read again.
-    pub(super) reseen: BTreeMap<ArticleId, Instant>,
+    pub(super) reseen: BTreeMap<ArticleId, Moment>,
     /// The edited copies of settled conflicts.
     pub(super) edited_copies: Vec<(ArticleId, Place)>,
     /// The number of articles that used the last listing of this run as their guard read; `None`: no listing was made.
@@ -38,6 +37,9 @@ pub(super) struct ApplyState<'a> {
     /// The workspace's folder in the mirror, for the log.
     pub(super) prefix: String,
 }
+
+/// The number of steps in one cycle that the service may answer with an error of its own, before the cycle ends.
+const MAX_SERVER_ERRORS: usize = 3;
 
 /// The outcome of one step.
 pub(super) enum StepResult {
@@ -95,6 +97,8 @@ pub(super) struct Obstacles {
     pub(super) stop: Option<Stop>,
     /// The reason to leave the mirror unchanged from now on.
     pub(super) unwritable: Option<Stop>,
+    /// The number of steps that the service answered with an error of its own.
+    server_errors: usize,
     /// The reason to delete nothing more in this cycle.
     pub(super) doubt: Option<String>,
     /// Folders whose category step failed: steps that depend on them wait.
@@ -159,6 +163,13 @@ impl Obstacles {
             let reason = format!("the category of {folder}/ has to be settled first");
             (Status::Held, reason)
         })
+    }
+
+    /// Counts an error of the service itself, and returns whether it may be about one article alone: the service may be
+    /// unable to store its text, and the articles behind it do not wait for it.
+    pub(super) fn is_alone(&mut self) -> bool {
+        self.server_errors += 1;
+        self.server_errors < MAX_SERVER_ERRORS
     }
 
     /// Blocks the steps in a folder.

@@ -39,7 +39,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     let backoff = Backoff::read(&engine.store, &engine.request)?;
     let mut wanted: BTreeSet<CategoryId> = listing
         .bodiless
-        .iter()
+        .values()
         .map(|article| article.category)
         .chain(
             observed
@@ -102,7 +102,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     listing: &mut Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
-    if wanted.is_empty() {
+    if wanted.is_empty() || observed.service.stop.is_some() {
         return Ok(());
     }
     begin_phase(
@@ -268,10 +268,8 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
         .filter(|category| !observed.remote.foreign.contains(category))
         .collect();
     let wanted: Vec<CategoryId> = wanted.into_iter().collect();
-    if observed.service.stop.is_none() {
-        let mut listing = Listing::default();
-        read_categories(engine, &wanted, base, &mut listing, observed).await?;
-    }
+    let mut listing = Listing::default();
+    read_categories(engine, &wanted, base, &mut listing, observed).await?;
     for (id, category) in unplaced(&observed.remote) {
         let entry = if observed.remote.foreign.contains(&category) {
             Remote::Foreign

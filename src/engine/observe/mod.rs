@@ -21,7 +21,7 @@ mod remote;
 
 use crate::engine::journal::recover::overlay;
 use crate::engine::listing::Memory;
-use crate::engine::observation::{Extent, MIRROR_READ, Observation, ServiceSide};
+use crate::engine::observation::{Extent, MIRROR_READ, Moment, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
 use crate::engine::ports::begin_phase;
 use crate::engine::settings::{CycleRequest, InMotion, Look};
@@ -30,6 +30,7 @@ use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
 use crate::model::Place;
 use crate::reconcile::pairing::{self, Paired};
+use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::{Base, RemoteSnapshot};
 use crate::service::Service;
 use crate::state::store::Store;
@@ -45,7 +46,6 @@ pub(super) use remote::{bodies, is_first_pull, record_without_row};
 use remote::{list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// The mirror as it was found, and the rows to compare it with.
 struct Mirror {
@@ -73,7 +73,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
         mut found,
         in_motion,
     } = mirror;
-    let seen_at = Instant::now();
+    let seen_at = Moment::now();
     let listing = if is_paths {
         read_saved(engine, &found).await?
     } else {
@@ -239,6 +239,7 @@ fn paths_in_motion(store: &Store, request: &CycleRequest) -> anyhow::Result<InMo
         return Ok(in_motion);
     };
     let held = open_actions::held(store)?.into_iter();
+    let held = held.filter(|held| held.action == Kind::Delete);
     let held = held.filter_map(|held| held.id).collect();
     Ok(in_motion.since(listed_at, held, &request.in_motion.removed))
 }

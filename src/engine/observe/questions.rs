@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Question {
     pub(super) id: ArticleId,
-    /// Whether to try a GET first; a known draft is only probed.
+    /// Whether to try a GET first; an article that is known to be hidden is only probed.
     pub(super) get: bool,
     /// Whether the article is listed, and only its flags are in doubt.
     pub(super) listed: bool,
@@ -80,6 +80,7 @@ pub(super) fn classify_absent(
             |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
         let touched = file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
         let due = !rules.backoff.is_backing_off(Target::Article(row.id));
+        let may_be_published = row.visibility == Visibility::NotVisible;
         match row.visibility {
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
@@ -108,11 +109,11 @@ pub(super) fn classify_absent(
             }
             Visibility::Unpublished | Visibility::NotVisible if touched => {
                 edited += 1;
-                absent.add_question(row.id, false);
+                absent.add_question(row.id, may_be_published);
             }
             Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
                 again += 1;
-                absent.add_question(row.id, false);
+                absent.add_question(row.id, may_be_published);
             }
             Visibility::Unpublished => {
                 let seen = Remote::Present(backoff::last_seen(row, base));

@@ -126,7 +126,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         };
         observed.service.unread += listing.articles.iter().filter(is_unplaced).count();
     }
-    for left in listing.bodiless {
+    for left in listing.bodiless.into_values() {
         let why = "its body was not read".to_owned();
         listing.articles.insert(left.id, Remote::Unknown(why));
     }
@@ -217,12 +217,10 @@ pub(super) fn use_bodies(
         {
             observed.service.read_first.insert(article.id);
         }
-        let waiting = listing
-            .bodiless
-            .iter()
-            .position(|left| left.id == article.id && left.revision == article.revision);
-        if let (Some(position), true) = (waiting, article.text.is_some()) {
-            listing.bodiless.swap_remove(position);
+        let waiting = listing.bodiless.get(&article.id);
+        let waits = waiting.is_some_and(|left| left.revision == article.revision);
+        if waits && article.text.is_some() {
+            listing.bodiless.remove(&article.id);
             let row = base.articles.get(&article.id);
             listing.article(*article, row, store)?;
         }
@@ -238,7 +236,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
-    for article in &listing.bodiless {
+    for article in listing.bodiless.values() {
         *by_category.entry(article.category).or_default() += 1;
     }
     let several: Vec<CategoryId> = by_category
@@ -247,7 +245,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
         .map(|(id, _)| id)
         .collect();
     read_categories(engine, &several, base, listing, observed).await?;
-    let left: Vec<RemoteArticle> = listing.bodiless.clone();
+    let left: Vec<RemoteArticle> = listing.bodiless.values().cloned().collect();
     if left.is_empty() || observed.service.stop.is_some() {
         return Ok(());
     }
@@ -271,7 +269,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
                     let outdated = Problem::at(place, Some(id), STALE);
                     observed.problems.push(outdated);
                 } else {
-                    listing.bodiless.retain(|left| left.id != id);
+                    listing.bodiless.remove(&id);
                     listing.article(found, base.articles.get(&id), &mut engine.store)?;
                 }
             }

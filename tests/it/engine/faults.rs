@@ -10,7 +10,7 @@ use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Article, Options, RetryAfter};
+use kbsync::sandbox::{Article, Options, RetryAfter, Sandbox};
 use kbsync::service::budget::Limits;
 use kbsync::service::client::Client;
 use kbsync::service::{Purpose, ServiceRead as _};
@@ -164,7 +164,7 @@ async fn a_5xx_to_one_put_stops_the_deletions_of_this_cycle() {
     let busy = busy().await;
     busy.world.sandbox().inject(Fault::always(
         busy.put(),
-        FaultKind::Status(500, String::new()),
+        FaultKind::Status(503, String::new()),
     ));
     let report = hostile::sync(&busy.world).await;
     assert_eq!(report.requests.delete, 0);
@@ -180,6 +180,61 @@ async fn a_5xx_to_one_put_stops_the_deletions_of_this_cycle() {
     );
     busy.assert_nothing_deleted(&report);
     busy.assert_finished().await;
+}
+
+/// Makes the service fail at each PUT of an article, but not at the probes between them.
+fn fail_to_store(sandbox: &Sandbox, put: &Matcher) {
+    for try_ in 0..5 {
+        let failure = FaultKind::Status(500, String::new());
+        sandbox.inject(Fault::once(put.clone(), failure).after(2 * try_));
+    }
+}
+
+#[tokio::test]
+async fn f025_an_article_that_the_service_cannot_store_delays_no_other_one() {
+    let busy = busy().await;
+    fail_to_store(busy.world.sandbox(), &busy.put());
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update local b/pulled.html done",
+            "update remote a/edited.html failed",
+            "create remote a/new.html done",
+            "delete remote a/removed.html skipped",
+            "delete local b/gone.html skipped",
+        ]
+    );
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn f025_a_service_that_stores_nothing_is_tried_with_three_articles() {
+    let world = hostile::world().await;
+    let category = world.category("a");
+    let mut ids = Vec::new();
+    for number in 0..5 {
+        ids.push(world.article(category, &format!("n{number}"), "<p>old</p>"));
+    }
+    hostile::sync(&world).await;
+    for (number, id) in ids.iter().enumerate() {
+        world.edit(&format!("a/n{number}.html"), "<p>old</p>", "<p>new</p>");
+        let put = Matcher::new("PUT", &format!("/api/article/{id}"));
+        fail_to_store(world.sandbox(), &put);
+    }
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update remote a/n0.html failed",
+            "update remote a/n1.html failed",
+            "update remote a/n2.html skipped",
+            "update remote a/n3.html skipped",
+            "update remote a/n4.html skipped",
+        ]
+    );
+    assert_eq!(report.outcome.exit_code(), 5);
 }
 
 #[tokio::test]

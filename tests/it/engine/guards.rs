@@ -1,6 +1,7 @@
 //! The guards: mass deletions, mass roll-backs, and the guard read.
 
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
+use crate::support::hostile;
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
@@ -553,4 +554,30 @@ async fn a_file_that_is_saved_during_the_cycle_is_not_lost() {
     let file_now = world.read(&file(0));
     assert!(file_now.contains("Mine") && file_now.contains("title: Theirs"));
     world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn f026_a_draft_that_a_colleague_publishes_before_its_deletion_is_not_deleted() {
+    let mut world = hostile::world().await;
+    world.settings.guard_window = Duration::ZERO;
+    let category = world.category("a");
+    let draft = world.article(category, "draft", "<p>draft</p>");
+    world.article(category, "other", "<p>other</p>");
+    hostile::sync(&world).await;
+    world.sandbox().unpublish(draft);
+    hostile::sync(&world).await;
+    world.remove("a/draft.html");
+    // The first probe is the look, the second one the guard read.
+    let publish = Hook::new(move |sandbox| {
+        sandbox.publish(draft);
+    });
+    let probe = Matcher::new("PUT", "/api/article/");
+    world
+        .sandbox()
+        .inject(Fault::once(probe, FaultKind::HookAfter(publish)));
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.requests.delete, 0, "{report:#?}");
+    assert!(world.sandbox().article(draft).is_some());
+    hostile::sync(&world).await;
+    assert!(world.exists("a/draft.html"));
 }
