@@ -7,7 +7,8 @@
 //! two anchors, it is in doubt if both removed, or both added, repeated units there. White space does not count.
 //!
 //! A moved unit is removed at one place and added at another. If both sides moved a unit, or one side moved a unit that
-//! the other side removed, the changes may be apart, and the merge would repeat the unit or bring it back.
+//! the other side removed, the changes may be apart, and the merge would repeat the unit or bring it back. If one side
+//! inserted something beside a unit that the other side moved, it may belong to the unit at its new place.
 
 use super::hunks::Hunk;
 use imara_diff::Token;
@@ -74,6 +75,9 @@ pub(super) fn exists(
     counts: &Counts,
     blank: &impl Fn(Token) -> bool,
 ) -> bool {
+    if inserts_beside_moved(base, sides, counts, blank) {
+        return true;
+    }
     let anchors = anchors_before(base, sides, counts);
     let [mine, theirs] = sides.map(|hunks| places(base, hunks, &anchors, blank));
     if mine.is_empty() || theirs.is_empty() {
@@ -98,6 +102,28 @@ pub(super) fn exists(
         theirs
             .get(change)
             .is_some_and(|other| place != other || (!certain && different.contains(&between)))
+    })
+}
+
+/// Returns whether one side inserted something beside a unit that the other side moved.
+fn inserts_beside_moved(
+    base: &[Token],
+    sides: [&[Hunk<'_>]; 2],
+    counts: &Counts,
+    blank: &impl Fn(Token) -> bool,
+) -> bool {
+    let moves = |hunk: &Hunk<'_>, side: usize| {
+        let mut removed = base[hunk.start..hunk.end].iter();
+        removed.any(|&token| {
+            !blank(token) && !hunk.new.contains(&token) && counts.get(token)[side] > 0
+        })
+    };
+    [(0, 1), (1, 0)].into_iter().any(|(one, other)| {
+        let mut moving = sides[other].iter().filter(|hunk| moves(hunk, other + 1));
+        moving.any(|moved| {
+            let mut hunks = sides[one].iter();
+            hunks.any(|hunk| hunk.inserts_beside(moved, base, blank))
+        })
     })
 }
 

@@ -76,7 +76,22 @@ impl Hunk<'_> {
         blank: &impl Fn(Token) -> bool,
     ) -> bool {
         let apart = self.end <= other.start;
-        apart && !(self.grows && other.grows && all_blank(&base[self.end..other.start], blank))
+        apart && !(self.grows && other.grows && self.touches(other, base, blank))
+    }
+
+    /// Returns whether only white space lies between this change and a later one.
+    fn touches(&self, later: &Self, base: &[Token], blank: &impl Fn(Token) -> bool) -> bool {
+        self.end <= later.start && all_blank(&base[self.end..later.start], blank)
+    }
+
+    /// Returns whether this change inserts something beside another one.
+    pub(super) fn inserts_beside(
+        &self,
+        other: &Self,
+        base: &[Token],
+        blank: &impl Fn(Token) -> bool,
+    ) -> bool {
+        self.grows && (self.touches(other, base, blank) || other.touches(self, base, blank))
     }
 }
 

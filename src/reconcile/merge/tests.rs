@@ -562,6 +562,13 @@ fn what_both_sides_move_or_add_is_never_repeated() {
             Ambiguous,
         ),
         (
+            "one moves a section, the other adds to it",
+            "<h2>A</h2><p>a</p><h2>B</h2><p>b</p><p>c</p><p>d</p><h2>C</h2>",
+            "<h2>B</h2><p>b</p><p>c</p><p>d</p><h2>A</h2><p>a</p><h2>C</h2>",
+            "<h2>A</h2><p>a</p><p>of A only</p><h2>B</h2><p>b</p><p>c</p><p>d</p><h2>C</h2>",
+            Ambiguous,
+        ),
+        (
             "each adds a list, at two places",
             "<p>a</p>\n<p>b</p>\n<p>c</p>\n",
             "<p>a</p>\n<ul>\n<li>x</li>\n</ul>\n<p>b</p>\n<p>c</p>\n",
