@@ -274,18 +274,28 @@ pub fn has_conflict_markers(text: &str) -> bool {
     marks("<<<<<<<") && marks("=======") && marks(">>>>>>>")
 }
 
-/// Finds the id in a file, even in a broken file: the first `id:` line before the body. The id must be found even if a
-/// line of dashes is missing or something was inserted before it.
+/// Finds the id in a file, even in a broken file: the first unindented `id:` line before the body, else the first
+/// indented one. The id must be found even if a line of dashes is missing or doubled, if something was inserted before
+/// it, or if an editor saved the file as UTF-16.
 pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(ID_SEARCH)]);
-    head.trim_start_matches('\u{feff}')
-        .lines()
-        .scan(0, |dashes, line| {
+    // In UTF-16, every second byte of ASCII is zero.
+    let head = bytes.iter().take(ID_SEARCH).filter(|byte| **byte != 0);
+    let head: Vec<u8> = head.copied().collect();
+    let head = String::from_utf8_lossy(&head);
+    let lines = head.split(['\n', '\r']);
+    let lines = lines.filter(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines
+        .scan((false, 0), |(was_dashes, dashes), line| {
+            let is_dashes = line.trim_end() == "---";
+            *dashes += usize::from(is_dashes && !*was_dashes);
+            *was_dashes = is_dashes;
             // The body begins at the second line of dashes.
-            *dashes += usize::from(line.trim_end() == "---");
             (*dashes < 2).then_some(line)
         })
-        .find_map(id_in_line)
+        .collect();
+    let unindented = lines.iter().filter(|line| !line.starts_with([' ', '\t']));
+    let mut by_certainty = unindented.chain(&lines);
+    by_certainty.find_map(|line| id_in_line(line))
 }
 
 fn id_in_line(line: &str) -> Option<Uuid> {

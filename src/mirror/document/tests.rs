@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+const OTHER: &str = "11111111-1111-4111-8111-111111111111";
 
 fn id() -> ArticleId {
     ID.parse().expect("a UUID")
@@ -294,12 +295,19 @@ fn the_id_of_a_broken_file_is_found() {
         format!("\u{feff}---\n'id' : {ID}\nslug: x\n"),
         format!("<<<<<<< HEAD\n---\nid: {ID}\n"),
         format!("a line too many\n---\nid: {ID}\ntitle: T\n---\n<p>x</p>\n"),
+        format!("---\n---\nid: {ID}\ntitle: T\n---\n<p>x</p>\n"),
+        format!("---\rid: {ID}\rtitle: T\r---\r<p>x</p>\r"),
+        format!("---\nauthor:\n  id: {OTHER}\nid: {ID}\ntitle: a: b\n---\n"),
     ] {
         assert_eq!(refused(&file).id, Some(id()), "{file}");
     }
-    let mut bytes = format!("---\nid: {ID}\ntitle: T\n---\n").into_bytes();
+    let text = format!("---\nid: {ID}\ntitle: T\n---\n");
+    let mut bytes = text.clone().into_bytes();
     bytes.push(0xff);
     assert_eq!(refused(&bytes).id, Some(id()));
+    let utf_16 = format!("\u{feff}{text}");
+    let utf_16 = utf_16.encode_utf16().flat_map(u16::to_le_bytes);
+    assert_eq!(refused(utf_16.collect::<Vec<u8>>()).id, Some(id()));
     assert_eq!(refused(format!("---\nslug: x\n---\nid: {ID}\n")).id, None);
 }
 
