@@ -178,6 +178,8 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     };
     // The decision came too late: both versions are reported again, as they are now.
     let decided_too_late = world.policy.resolve.contains_key(&id);
+    // The copy has flags as well, which a version does not show.
+    let revised = standing.is_some_and(|row| row.revision != seen.revision);
     let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
     let reason = match standing.filter(|_| known && !decided_too_late) {
         Some(row) => row.reason.clone(),
@@ -202,7 +204,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         local: file.version.clone(),
         flags: file.flags,
         seen: Some(seen.clone()),
-        fresh: decided_too_late || !known || lies.is_none(),
+        fresh: decided_too_late || !known || revised || lies.is_none(),
         copy: Some(copy),
         reason,
     }));
