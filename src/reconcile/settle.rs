@@ -271,6 +271,10 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
             "`draft` cannot be changed through the API: publish the article in the dashboard"
         };
         change.unsent.draft = was.draft;
+        // Whoever asks for a draft does not ask for a public article.
+        if file.flags.draft == Some(true) && change.send == Some(true) {
+            change.send = None;
+        }
         planner.problem(&file.place, Some(id), message);
     } else if shown.draft != known.draft {
         let on = shown.draft;

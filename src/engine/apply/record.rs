@@ -37,7 +37,12 @@ pub(super) fn row_after(
     is_sent: bool,
 ) -> ArticleRow {
     let (local, flags, remote) = if is_sent {
-        (&settle.file, settle.file_flags, sent_over(settle))
+        // No request changes `draft`.
+        let sent_flags = Flags {
+            draft: settle.unsent_flags.draft,
+            ..settle.file_flags
+        };
+        (&settle.file, sent_flags, sent_over(settle))
     } else {
         let seen = settle.seen.version.clone();
         (&settle.unsent, settle.unsent_flags, seen)

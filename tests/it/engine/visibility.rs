@@ -663,3 +663,58 @@ async fn a_colleague_who_disables_enables_and_disables_again_is_followed_each_ti
         );
     }
 }
+
+#[tokio::test]
+async fn a_draft_line_instead_of_enabled_false_publishes_nothing() {
+    let (world, ids) = with_articles(2, Options::unlimited()).await;
+    world.edit("a/n00.html", "title: n00", "title: n00\nenabled: false");
+    world.sync().await;
+    world.edit("a/n00.html", "enabled: false", "draft: true");
+    for _ in 0..2 {
+        let report = world.sync().await;
+        assert_eq!(lines(&report), Vec::<String>::new());
+        assert!(problems(&report)[0].contains("`draft` of an existing article"));
+    }
+    assert!(!world.sandbox().article(ids[0]).expect("there").enabled);
+    world.edit("a/n00.html", "draft: true\n", "");
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/n00.html done"]
+    );
+    assert!(world.sandbox().article(ids[0]).expect("there").enabled);
+    assert_quiet(&world, 1).await;
+}
+
+#[tokio::test]
+async fn a_draft_line_is_a_problem_after_another_field_was_sent_as_well() {
+    let (world, _) = with_articles(1, Options::unlimited()).await;
+    world.edit("a/n00.html", "title: n00", "title: New\ndraft: true");
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/n00.html done"]
+    );
+    for _ in 0..2 {
+        let report = world.sync().await;
+        assert_eq!(lines(&report), Vec::<String>::new());
+        assert!(problems(&report)[0].contains("`draft` of an existing article"));
+    }
+}
+
+#[tokio::test]
+async fn a_conflicts_copy_follows_the_flags_of_the_service() {
+    let (world, ids) = with_articles(2, Options::unlimited()).await;
+    world.sandbox().disable(ids[0]);
+    world.sync().await;
+    world.edit("a/n00.html", "<p>0</p>", "<p>mine</p>");
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.text = "<p>theirs</p>".into());
+    assert_eq!(
+        lines(&world.sync().await),
+        ["conflict both a/n00.html held"]
+    );
+    assert!(world.read("a/n00.conflict.html").contains("enabled: false"));
+    world.sandbox().enable(ids[0]);
+    world.sync().await;
+    assert!(!world.read("a/n00.conflict.html").contains("enabled: false"));
+}
