@@ -2,7 +2,7 @@
 //! without a daemon runs its cycle by the same function.
 
 use super::control::Refusal;
-use super::debounce::DuePaths;
+use super::debounce::{DuePaths, Touch};
 use super::git::{self, Remembered, View};
 use super::job::{
     Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
@@ -144,13 +144,14 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         let checks: Vec<_> = workspaces
             .map(|workspace| (workspace.prefix.as_str(), workspace.engine.path_check()))
             .collect();
-        let files = due.changed.iter();
-        let files: Vec<String> = files
-            .filter_map(|path| file_of_copy(&checks, path))
+        let changed = due.iter().filter(|(_, touch)| **touch == Touch::Changed);
+        let files: Vec<String> = changed
+            .filter_map(|(path, _)| file_of_copy(&checks, path))
             .collect();
-        due.changed.extend(files);
-        due.changed.retain(|path| has_changed(&checks, path));
-        due.removed.retain(|path, _gone| has_changed(&checks, path));
+        for file in files {
+            due.entry(file).or_insert(Touch::Changed);
+        }
+        due.retain(|path, _| has_changed(&checks, path));
         due
     }
 

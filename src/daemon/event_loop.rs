@@ -8,7 +8,7 @@
 use super::{
     Event,
     control::{self, ProgressSink, QueuedCommand, Refusal, Response},
-    debounce::DuePaths,
+    debounce::Touch,
     git::{Remembered, Trees},
     job::{CycleOutcome, CycleRunner, Job, Scope},
     log_once::LogOnce,
@@ -205,14 +205,11 @@ impl<C: CycleRunner> EventLoop<C> {
 
     /// Returns the paths that differ from the state, as after a person's edit.
     fn edited(&mut self, changed: &BTreeSet<String>) -> BTreeSet<String> {
-        let saved = DuePaths {
-            changed: changed.clone(),
-            ..DuePaths::default()
-        };
-        let mut edited = self.cycles.drop_unchanged(saved).changed;
+        let saved = changed.iter().cloned();
+        let saved = saved.map(|path| (path, Touch::Changed)).collect();
+        let edited = self.cycles.drop_unchanged(saved).into_keys();
         // For a copy, its file in conflict was added.
-        edited.retain(|path| changed.contains(path));
-        edited
+        edited.filter(|path| changed.contains(path)).collect()
     }
 
     /// Returns whether the daemon has lost its mirror, and logs why.

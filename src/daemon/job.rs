@@ -3,7 +3,7 @@
 
 use super::{
     control::Refusal,
-    debounce::DuePaths,
+    debounce::{DuePaths, Touch},
     git::{Head, Known, Remembered},
     outage::Outage,
     settings_mark::SettingsMark,
@@ -274,10 +274,10 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
         Scope::Mirror => CycleRequest::new(Direction::Both),
         Scope::Paths(due) => CycleRequest {
             in_motion: PathsInMotion {
-                removed: below(due.removed.keys(), prefix).collect(),
+                removed: below(removed(due), prefix).collect(),
                 ..PathsInMotion::default()
             },
-            scope: scope(due.paths().iter(), prefix)?,
+            scope: scope(due.keys(), prefix)?,
             look: files(due, prefix).map_or(Look::Whole, Look::Paths),
             ..CycleRequest::new(Direction::Both)
         },
@@ -367,14 +367,17 @@ fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Ve
 
 /// Returns the changed files of a workspace; `None`: something else changed as well.
 fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
-    let gone = due.removed.keys().any(|path| path.starts_with(prefix));
-    let changed = due.changed.iter();
-    let places: Option<BTreeSet<Place>> = changed
-        .filter_map(|path| path.strip_prefix(prefix))
-        .map(|path| {
-            let (folder, file) = path.split_once('/')?;
-            Some(Place::new(folder, file))
-        })
-        .collect();
-    places.filter(|_| !gone)
+    if below(removed(due), prefix).next().is_some() {
+        return None;
+    }
+    let places = below(due.keys(), prefix).map(|path| {
+        let (folder, file) = path.split_once('/')?;
+        Some(Place::new(folder, file))
+    });
+    places.collect()
+}
+
+fn removed(due: &DuePaths) -> impl Iterator<Item = &String> {
+    let removed = due.iter().filter(|(_, touch)| **touch == Touch::Removed);
+    removed.map(|(path, _)| path)
 }

@@ -50,53 +50,8 @@ pub enum Touch {
     Removed,
 }
 
-/// Paths that are due.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct DuePaths {
-    /// Changed paths.
-    pub changed: BTreeSet<String>,
-    /// Paths that have been absent for their grace time, with the time of their removal.
-    pub removed: BTreeMap<String, Instant>,
-}
-
-impl DuePaths {
-    /// Returns whether no path is due.
-    pub fn is_empty(&self) -> bool {
-        self.changed.is_empty() && self.removed.is_empty()
-    }
-
-    /// Returns all paths.
-    pub fn paths(&self) -> BTreeSet<String> {
-        self.changed
-            .iter()
-            .chain(self.removed.keys())
-            .cloned()
-            .collect()
-    }
-
-    /// Returns whether a path was removed, and its grace time is over.
-    pub(super) fn has_removed(&self, path: &str) -> bool {
-        self.removed.contains_key(path)
-    }
-
-    /// Adds paths that became due later. For a path in both sets, `newer` wins.
-    pub fn add_later(&mut self, newer: Self) {
-        for path in &newer.changed {
-            self.removed.remove(path);
-        }
-        for path in newer.removed.keys() {
-            self.changed.remove(path);
-        }
-        self.changed.extend(newer.changed);
-        self.removed.extend(newer.removed);
-    }
-
-    /// Adds paths that became due earlier. For a path in both sets, `self` wins.
-    pub fn add_earlier(&mut self, older: Self) {
-        let newer = std::mem::replace(self, older);
-        self.add_later(newer);
-    }
-}
+/// Paths that are due, each with its last event. A removed path has been absent for its grace time.
+pub type DuePaths = BTreeMap<String, Touch>;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -217,9 +172,10 @@ impl Debounce {
         self.pushed
             .retain(|_, at| now.saturating_duration_since(*at) < interval);
         let due = self.deadlines().filter(|(.., at)| *at <= now);
-        let due = collect(due.map(|(path, waiting, _)| (path, waiting)));
-        self.waiting
-            .retain(|path, _| !due.changed.contains(path) && !due.removed.contains_key(path));
+        let due: DuePaths = due
+            .map(|(path, waiting, _)| (path.clone(), waiting.touch))
+            .collect();
+        self.waiting.retain(|path, _| !due.contains_key(path));
         due
     }
 
@@ -250,13 +206,18 @@ impl Debounce {
     /// yet.
     pub fn judge(&mut self, drop_unchanged: impl FnOnce(DuePaths) -> DuePaths) {
         let waiting = self.waiting.iter();
-        let unjudged = collect(waiting.filter(|(_, waiting)| waiting.equals_state.is_none()));
+        let unjudged = waiting.filter(|(_, waiting)| waiting.equals_state.is_none());
+        let unjudged: DuePaths = unjudged
+            .map(|(path, waiting)| (path.clone(), waiting.touch))
+            .collect();
         if unjudged.is_empty() {
             return;
         }
-        let changed = drop_unchanged(unjudged).paths();
+        let changed = drop_unchanged(unjudged);
         for (path, waiting) in &mut self.waiting {
-            waiting.equals_state.get_or_insert(!changed.contains(path));
+            waiting
+                .equals_state
+                .get_or_insert(!changed.contains_key(path));
         }
     }
 
@@ -302,22 +263,6 @@ impl Debounce {
             (path, waiting, at)
         })
     }
-}
-
-/// Collects paths by their last events.
-fn collect<'w>(waiting: impl Iterator<Item = (&'w String, &'w Waiting)>) -> DuePaths {
-    let mut paths = DuePaths::default();
-    for (path, waiting) in waiting {
-        match waiting.touch {
-            Touch::Changed => {
-                paths.changed.insert(path.clone());
-            }
-            Touch::Removed => {
-                paths.removed.insert(path.clone(), waiting.gone);
-            }
-        }
-    }
-    paths
 }
 
 /// Returns the folders above a path, nearest last.

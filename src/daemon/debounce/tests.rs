@@ -29,9 +29,13 @@ fn check(name: &str, steps: &[(u64, Do)]) {
             Remove(path) => quiet.record(path, Touch::Removed, now),
             Pushed(path) => quiet.pushed(path, now),
             Due(expected) => {
-                let due = quiet.due(now);
-                let gone = due.removed.keys().map(|path| format!("-{path}"));
-                let found: Vec<String> = due.changed.iter().cloned().chain(gone).collect();
+                let due = quiet.due(now).into_iter();
+                let found: Vec<String> = due
+                    .map(|(path, touch)| match touch {
+                        Touch::Changed => path,
+                        Touch::Removed => format!("-{path}"),
+                    })
+                    .collect();
                 assert_eq!(found, *expected, "{name}, at {millis} ms");
             }
         }
@@ -166,11 +170,10 @@ fn f073_what_is_removed_together_is_taken_together() {
             quiet.record(&format!("{second:03}"), Touch::Removed, now);
         }
         let due = quiet.due(now);
-        assert!(
-            due.removed
-                .values()
-                .all(|gone| now - *gone <= PACE.delete_grace * 2)
-        );
+        // Each path is named by the second of its removal.
+        let gone = due.keys().map(|path| path.parse().expect("a second"));
+        let mut gone = gone.map(|second| start + Duration::from_secs(second));
+        assert!(gone.all(|gone| now - gone <= PACE.delete_grace * 2));
         assert_eq!(
             second >= 120 && second.is_multiple_of(4),
             !due.is_empty(),
@@ -239,7 +242,8 @@ fn f073_the_grace_of_a_removal_counts_from_the_last_one() {
     quiet.record("a", Touch::Removed, at(0));
     quiet.record("a", Touch::Removed, at(50_000));
     assert_eq!(quiet.due(at(60_500)), DuePaths::default());
-    assert_eq!(quiet.due(at(110_000)).removed.len(), 1);
+    let due = quiet.due(at(110_000));
+    assert_eq!(due, DuePaths::from([("a".to_owned(), Touch::Removed)]));
 }
 
 #[derive(Clone, Debug)]
@@ -292,9 +296,13 @@ proptest! {
             if step.look {
                 looks += 1;
                 let due = quiet.due(now);
-                for path in &due.changed {
+                for (path, due) in &due {
                     let (touch, first, last) = open.remove(path).expect("it was noted");
-                    prop_assert_eq!(touch, Touch::Changed);
+                    prop_assert_eq!(touch, *due);
+                    if touch == Touch::Removed {
+                        prop_assert!(now >= last + PACE.quiet_period);
+                        continue;
+                    }
                     prop_assert!(now >= last + PACE.quiet_period || now >= first + PACE.ceiling);
                     if let Some(at) = pushes.get(path) {
                         prop_assert!(now >= *at + PACE.push_interval);
@@ -304,11 +312,6 @@ proptest! {
                         pushes.insert(path.clone(), now);
                     }
                 }
-                for path in due.removed.keys() {
-                    let (touch, _, last) = open.remove(path).expect("it was noted");
-                    prop_assert_eq!(touch, Touch::Removed);
-                    prop_assert!(now >= last + PACE.quiet_period);
-                }
             }
         }
         // The remaining paths become due at their deadlines, one after the other, until none is left.
@@ -317,8 +320,8 @@ proptest! {
             now = now.max(deadline);
             let due = quiet.due(now);
             prop_assert!(!due.is_empty(), "a deadline keeps its word");
-            for path in due.paths() {
-                prop_assert!(open.remove(&path).is_some());
+            for path in due.keys() {
+                prop_assert!(open.remove(path).is_some());
             }
             guard += 1;
             prop_assert!(guard < 200, "after {} looks", looks);

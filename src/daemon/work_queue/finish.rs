@@ -45,7 +45,7 @@ impl WorkQueue {
         let doubts = std::mem::take(&mut self.covered_doubts);
         if job.scope == Scope::Everything && !is_complete {
             // The cycle did not deal with these paths.
-            self.due.add_earlier(covered);
+            self.add_earlier(covered);
             if outcome.outage.is_none() {
                 // A failed poll waits for its next time, so its doubts are queued again.
                 for cause in doubts {
@@ -86,7 +86,7 @@ impl WorkQueue {
                     self.doubt(DoubtCause::Unfinished, now.steady);
                 }
                 Scope::Paths(due) => {
-                    self.due.add_earlier(due);
+                    self.add_earlier(due);
                 }
                 // A person sees the outcome of a command. The end of the outage is found without another command.
                 Scope::Command(_) => {

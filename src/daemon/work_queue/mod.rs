@@ -171,7 +171,8 @@ impl WorkQueue {
         let before = std::mem::replace(&mut self.missing, missing);
         let waited = |path: &str| {
             let due = [&self.covered, &self.due, &self.deferred.due];
-            due.iter().any(|due| due.has_removed(path)) || self.debounce.has_removed(path)
+            let mut touches = due.iter().filter_map(|due| due.get(path));
+            touches.any(|touch| *touch == Touch::Removed) || self.debounce.has_removed(path)
         };
         let is_new = |path: &&String| {
             let mut with_folders = folders_above(path).chain([path.as_str()]);
@@ -257,9 +258,10 @@ impl WorkQueue {
     /// Returns the outage, and the changed files that wait for its end.
     pub fn stopped(&self) -> Option<(Outage, BTreeSet<String>)> {
         let outage = self.outage.current()?;
-        let files = self.due.changed.iter();
-        let files = files.filter(|path| summary::is_file(path));
-        Some((outage, files.cloned().collect()))
+        let files = self.due.iter();
+        let files =
+            files.filter(|(path, touch)| **touch == Touch::Changed && summary::is_file(path));
+        Some((outage, files.map(|(path, _)| path.clone()).collect()))
     }
 
     /// Returns why git pauses the sync.
@@ -315,7 +317,7 @@ impl Deferred {
 
     fn add(&mut self, scope: Scope, now: Instant) {
         match scope {
-            Scope::Paths(due) => self.due.add_later(due),
+            Scope::Paths(due) => self.due.extend(due),
             Scope::Mirror => self.doubt = true,
             Scope::Everything => self.startup = true,
             Scope::Command(_) => {}

@@ -2,7 +2,7 @@
 
 use super::{NextJob, WorkQueue, summary::may_matter};
 use crate::daemon::{
-    debounce::DuePaths,
+    debounce::{DuePaths, Touch},
     job::{Job, Scope, Trigger},
     schedule::Moment,
     watch::DoubtCause,
@@ -30,7 +30,7 @@ impl WorkQueue {
         let oldest = self.debounce.oldest(may_matter);
         let due = self.debounce.due(now.steady);
         if !due.is_empty() {
-            self.due.add_later(due);
+            self.due.extend(due);
             self.due_since = self.due_since.or(oldest);
         }
         if let Some(command) = self.commands.pop_front() {
@@ -79,13 +79,19 @@ impl WorkQueue {
         })
     }
 
+    /// Adds paths that became due earlier: of a path that is due again, the later event counts.
+    pub(super) fn add_earlier(&mut self, older: DuePaths) {
+        let newer = std::mem::replace(&mut self.due, older);
+        self.due.extend(newer);
+    }
+
     /// Queues the deferred work again when its back-off is over.
     fn requeue_deferred(&mut self, now: Instant) {
         if self.deferred.is_empty() || !self.deferred.backoff.may_try(now) {
             return;
         }
         let older = std::mem::take(&mut self.deferred.due);
-        self.due.add_earlier(older);
+        self.add_earlier(older);
         self.due_since.get_or_insert(now);
         if std::mem::take(&mut self.deferred.doubt) {
             self.doubt(DoubtCause::Unfinished, now);
@@ -115,16 +121,15 @@ impl WorkQueue {
         if self.due.is_empty() {
             return None;
         }
-        let settled = self.due.paths();
-        let due = drop_unchanged(std::mem::take(&mut self.due));
-        let news = due.paths();
-        let mut left_out = self.left_out.intersection(&settled);
+        let settled = std::mem::take(&mut self.due);
+        let due = drop_unchanged(settled.clone());
+        let mut left_out = self.left_out.iter();
         // The skipped file is unchanged, but its article may have changed on the service meanwhile.
-        if left_out.any(|path| !news.contains(path)) {
+        if left_out.any(|path| settled.contains_key(path) && !due.contains_key(path)) {
             self.full_cycle.get_or_insert(Trigger::Poll);
         }
-        self.left_out.retain(|path| !settled.contains(path));
-        self.running = due.paths();
+        self.left_out.retain(|path| !settled.contains_key(path));
+        self.running = due.keys().cloned().collect();
         (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), in_motion.clone()))
     }
 
@@ -141,7 +146,7 @@ impl WorkQueue {
         if in_motion.is_empty() {
             // The full cycle covers all of this.
             self.covered = std::mem::take(&mut self.due);
-            self.running = self.covered.paths();
+            self.running = self.covered.keys().cloned().collect();
             self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
         }
@@ -155,11 +160,8 @@ impl WorkQueue {
         in_motion: BTreeSet<String>,
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> BTreeSet<String> {
-        let moving = DuePaths {
-            changed: in_motion,
-            ..DuePaths::default()
-        };
-        self.left_out = drop_unchanged(moving).changed;
+        let moving = in_motion.into_iter().map(|path| (path, Touch::Changed));
+        self.left_out = drop_unchanged(moving.collect()).into_keys().collect();
         self.left_out.clone()
     }
 

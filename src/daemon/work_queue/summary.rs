@@ -52,8 +52,8 @@ impl WorkQueue {
     fn unsent(&self) -> (usize, Option<Instant>) {
         let waiting = || self.debounce.unsent().filter(|(path, _)| may_matter(path));
         let due = [
-            self.due.paths(),
-            self.deferred.due.paths(),
+            self.due.keys().cloned().collect(),
+            self.deferred.due.keys().cloned().collect(),
             self.running.clone(),
         ];
         let due = due.into_iter().flatten().filter(|path| may_matter(path));

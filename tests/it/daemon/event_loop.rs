@@ -97,8 +97,10 @@ fn look(job: &Job) -> Vec<String> {
         Scope::Everything => vec!["whole".to_owned()],
         Scope::Mirror => vec!["mirror".to_owned()],
         Scope::Paths(due) => {
-            let gone = due.removed.keys().map(|path| format!("-{path}"));
-            due.changed.iter().cloned().chain(gone).collect()
+            let of = |wanted| due.iter().filter(move |(_, touch)| **touch == wanted);
+            let gone = of(Touch::Removed).map(|(path, _)| format!("-{path}"));
+            let changed = of(Touch::Changed).map(|(path, _)| path.clone());
+            changed.chain(gone).collect()
         }
         Scope::Command(_) => vec!["wish".to_owned()],
     }
@@ -162,7 +164,7 @@ impl Fake {
             Scope::Everything => self.pay(Purpose::Poll).await,
             Scope::Mirror | Scope::Command(_) => self.pay(Purpose::Push).await,
             Scope::Paths(due) => {
-                for _ in 0..=due.paths().len() {
+                for _ in 0..=due.len() {
                     self.pay(Purpose::Push).await?;
                 }
                 Ok(())
@@ -214,8 +216,8 @@ impl CycleRunner for Fake {
             report.stopped = Some(Stop::new(StopCause::Service(kind), outage.to_string()));
         } else if let Scope::Paths(due) = &job.scope {
             report.actions = due
-                .paths()
-                .into_iter()
+                .keys()
+                .cloned()
                 .map(|path| Line {
                     action: Kind::Update,
                     side: Side::Remote,
@@ -253,8 +255,8 @@ impl CycleRunner for Fake {
 
     fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
         let mut script = self.script.lock().expect("script");
-        script.compared.push(due.paths().len());
-        due.changed.retain(|path| !script.known.contains(path));
+        script.compared.push(due.len());
+        due.retain(|path, touch| *touch == Touch::Removed || !script.known.contains(path));
         due
     }
 

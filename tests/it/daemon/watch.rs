@@ -5,7 +5,7 @@
 
 use kbsync::daemon::{
     Event,
-    debounce::{Debounce, Delays, DuePaths},
+    debounce::{Debounce, Delays, Touch},
     watch::{DoubtCause, Mode, Options, Rescan, Root, Watch, start},
 };
 use std::{
@@ -151,14 +151,16 @@ impl Scene {
     /// Returns the due paths after a quiet time; removed paths begin with `-`.
     async fn due(&mut self) -> Vec<String> {
         self.settle().await;
-        let mut due = DuePaths::default();
+        let (mut changed, mut gone) = (BTreeSet::new(), BTreeSet::new());
         while let Some(deadline) = self.debounce.next_deadline() {
-            let now_due = self.debounce.due(deadline);
-            due.changed.extend(now_due.changed);
-            due.removed.extend(now_due.removed);
+            for (path, touch) in self.debounce.due(deadline) {
+                match touch {
+                    Touch::Changed => changed.insert(path),
+                    Touch::Removed => gone.insert(format!("-{path}")),
+                };
+            }
         }
-        let gone = due.removed.keys().map(|path| format!("-{path}"));
-        due.changed.into_iter().chain(gone).collect()
+        changed.into_iter().chain(gone).collect()
     }
 }
 
