@@ -7,7 +7,7 @@
 use super::{ask, context::Context, exit::ExitCode, failure::Failure, scope::prefix};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Busy, Git, Known, NotPublished, Remembered, Trees},
+    daemon::git::{self, Busy, Git, Known, Pause, Remembered, Trees},
     engine::status::Branches,
     state::Store,
 };
@@ -33,13 +33,13 @@ impl GitHeads {
         Self(trees.look(&config.options.git_branch, remembered))
     }
 
-    /// Returns the unfinished git operation.
-    pub(super) fn busy(&self) -> Option<Busy> {
-        self.0.iter().find_map(|known| known.state.busy)
+    /// Returns why git pauses the sync.
+    pub(super) fn pause(&self, config: &Config) -> Option<Pause> {
+        git::pause(&config.options.git_branch, &self.0)
     }
 
-    /// Returns why the checkout is not synced.
-    pub(super) fn not_published(&self, config: &Config) -> Option<NotPublished> {
+    /// Returns why the checkout is not synced, whether or not a git operation is finished.
+    pub(super) fn not_published(&self, config: &Config) -> Option<Pause> {
         git::not_published(&config.options.git_branch, &self.0)
     }
 
@@ -74,12 +74,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Refuses a command that writes while git is busy or the published branch is not checked out.
 pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
-    let git_heads = wait_for_git(config).await;
-    if let Some(busy) = git_heads.busy() {
-        let why = format!("nothing is synced: {busy}");
-        return Err(Failure::new(ExitCode::Retry, why, busy.remedy()));
-    }
-    match git_heads.not_published(config) {
+    match wait_for_git(config).await {
         None => Ok(()),
         Some(why) => Err(refusal(&why)),
     }
@@ -94,13 +89,13 @@ pub(super) fn refusal_of(config: &Config) -> Option<String> {
     ))
 }
 
-/// Waits until git no longer changes files, at most [`PATIENCE`].
-async fn wait_for_git(config: &Config) -> GitHeads {
+/// Waits until git no longer changes files, at most [`PATIENCE`]. Returns why git pauses the sync then.
+async fn wait_for_git(config: &Config) -> Option<Pause> {
     let until = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let git_heads = GitHeads::look(config);
-        if git_heads.busy() != Some(Busy::Lock) || tokio::time::Instant::now() >= until {
-            return git_heads;
+        let pause = GitHeads::look(config).pause(config);
+        if pause != Some(Pause::Busy(Busy::Lock)) || tokio::time::Instant::now() >= until {
+            return pause;
         }
         tracing::debug!("waiting for git, which is changing files");
         tokio::time::sleep(LOOK).await;
@@ -108,9 +103,9 @@ async fn wait_for_git(config: &Config) -> GitHeads {
 }
 
 /// Makes the refusal, with the remedy.
-pub(super) fn refusal(why: &NotPublished) -> Failure {
+pub(super) fn refusal(why: &Pause) -> Failure {
     let message = format!("nothing is synced: {why}");
-    Failure::new(ExitCode::Attention, message, why.remedy())
+    Failure::new(ExitCode::numbered(why.code()), message, why.remedy())
 }
 
 /// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the branch

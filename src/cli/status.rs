@@ -91,11 +91,8 @@ const NO_DAEMON: &str = "no daemon is running; `kbsync run` starts one";
 
 /// Returns the line about the published branch, or about the pause for git.
 fn branch_line(git_heads: &GitHeads, config: &Config) -> Option<String> {
-    let busy = git_heads.busy();
-    let busy = busy.map(|busy| format!("{busy}; {}", busy.remedy()));
-    let other = git_heads.not_published(config);
-    let other = other.map(|why| format!("{why}; {}", why.remedy()));
-    if let Some(why) = busy.or(other) {
+    if let Some(why) = git_heads.pause(config) {
+        let why = format!("{why}; {}", why.remedy());
         let why = escape(&why);
         return Some(format!("{WARNING}nothing is synced: {why}{WARNING:#}"));
     }

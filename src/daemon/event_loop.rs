@@ -104,7 +104,6 @@ impl<C: CycleRunner> EventLoop<C> {
                 log_once: LogOnce::default(),
                 failure: None,
                 refused_token: None,
-                paused: None,
                 announced: BTreeSet::new(),
             },
         }

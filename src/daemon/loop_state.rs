@@ -7,14 +7,14 @@ use super::{
     Event,
     control::{ProgressSink, Refusal, Response},
     event_loop::WallClock,
-    git::{Known, Trees},
+    git::{Known, Pause, Trees},
     job::{CycleOutcome, Job, OpenItems, Scope},
     log_once::LogOnce,
     outage::Outage,
     schedule::Moment,
     supervisor::Supervisor,
     watch::{Mode, Rescan},
-    work_queue::{Pause, WorkQueue, is_push},
+    work_queue::{WorkQueue, is_push},
 };
 use crate::{
     config::{Options, Poll},
@@ -45,8 +45,6 @@ pub(super) struct LoopState {
     pub(super) failure: Option<String>,
     /// The failure of the last cycle, if the service refused the token.
     pub(super) refused_token: Option<String>,
-    /// The pause that was logged last.
-    pub(super) paused: Option<Pause>,
     /// The saved files that were announced in this outage.
     pub(super) announced: BTreeSet<String>,
 }
@@ -99,17 +97,13 @@ impl LoopState {
 
     /// Passes the repositories to the work queue, and logs a pause that begins or ends.
     pub(super) fn set_git(&mut self, found: Vec<Known>) {
+        let before = self.work_queue.pause().cloned();
         self.work_queue.set_git(found);
-        let paused = self.work_queue.paused();
-        if self.paused != paused {
-            match &paused {
-                Some(Pause::NotPublished(why)) => {
-                    tracing::warn!("paused: {why}; {}", why.remedy());
-                }
-                Some(pause @ Pause::Busy(_)) => tracing::info!("{pause}"),
-                None => tracing::info!("no longer paused"),
-            }
-            self.paused = paused;
+        match self.work_queue.pause() {
+            now if now == before.as_ref() => {}
+            Some(Pause::Busy(busy)) => tracing::info!("paused: {busy}"),
+            Some(why) => tracing::warn!("paused: {why}; {}", why.remedy()),
+            None => tracing::info!("no longer paused"),
         }
     }
 
@@ -118,7 +112,7 @@ impl LoopState {
         while let Some((command, why)) = self.work_queue.take_refused() {
             command.respond(Response::Failed(Refusal {
                 code: why.code(),
-                message: why.to_string(),
+                message: format!("paused: {why}"),
                 help: why.remedy(),
                 ..Refusal::default()
             }));

@@ -6,13 +6,15 @@
 //! branch, and the HEAD at which both sides last agreed on removals. Users add and remove repositories at any time, so
 //! each look searches for the repositories again.
 
-use super::{Git, GitState, Head};
+use super::{Busy, Git, GitState, Head};
 use crate::{config::PublishedBranch, model::path::quoted, state::Store};
 use std::{fmt, path::PathBuf};
 
-/// The reasons why a folder is not synced.
+/// The reasons why git pauses the sync of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NotPublished {
+pub enum Pause {
+    /// A git operation is not finished.
+    Busy(Busy),
     /// Another branch is checked out.
     Other {
         /// The branch that is checked out.
@@ -36,10 +38,11 @@ pub enum NotPublished {
     Unreadable,
 }
 
-impl NotPublished {
+impl Pause {
     /// Returns the remedy for the user.
     pub fn remedy(&self) -> String {
         match self {
+            Self::Busy(busy) => busy.remedy(),
             Self::Other { published, .. } | Self::Detached { published } => format!(
                 "run `git switch {}`, or change `git: {{branch: …}}` in kbsync.yaml to publish another branch",
                 quoted(published)
@@ -56,11 +59,24 @@ impl NotPublished {
             }
         }
     }
+
+    /// The exit code of a command that is refused because of the pause.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Busy(_) => 5,
+            Self::Other { .. }
+            | Self::Detached { .. }
+            | Self::NoBranch
+            | Self::NoRepository { .. }
+            | Self::Unreadable => 3,
+        }
+    }
 }
 
-impl fmt::Display for NotPublished {
+impl fmt::Display for Pause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Busy(busy) => busy.fmt(f),
             Self::Other {
                 checked_out,
                 published,
@@ -118,16 +134,16 @@ impl Published {
     }
 
     /// Returns why the checkout is not synced; `None`: the checkout is synced.
-    pub fn refuses(&self, git: &Git, state: &GitState) -> Option<NotPublished> {
+    pub fn refuses(&self, git: &Git, state: &GitState) -> Option<Pause> {
         let published = match self {
             Self::Any => return None,
-            _ if state.reftable => return Some(NotPublished::Unreadable),
-            Self::Unnamed => return Some(NotPublished::NoBranch),
+            _ if state.reftable => return Some(Pause::Unreadable),
+            Self::Unnamed => return Some(Pause::NoBranch),
             Self::Only(name) => name.clone(),
         };
         match &state.branch {
             Some(branch) if *branch == published => None,
-            Some(branch) => Some(NotPublished::Other {
+            Some(branch) => Some(Pause::Other {
                 checked_out: branch.clone(),
                 published,
             }),
@@ -136,7 +152,7 @@ impl Published {
                 let tips = git.tips(&published);
                 let at = state.head.as_ref().map(|head| &head.commit);
                 let newest = at.is_some_and(|commit| tips.contains(commit));
-                (!newest).then_some(NotPublished::Detached { published })
+                (!newest).then_some(Pause::Detached { published })
             }
         }
     }
@@ -198,7 +214,7 @@ pub struct Known {
 
 impl Known {
     /// Returns why the checkout is not synced; `None`: the checkout is synced.
-    pub fn not_published(&self) -> Option<NotPublished> {
+    pub fn not_published(&self) -> Option<Pause> {
         self.published.refuses(&self.git, &self.state)
     }
 
@@ -260,14 +276,21 @@ fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembere
 }
 
 /// Returns why nothing is synced in any of the folders; `None`: all folders are synced.
-pub fn not_published(setting: &PublishedBranch, repositories: &[Known]) -> Option<NotPublished> {
+pub fn not_published(setting: &PublishedBranch, repositories: &[Known]) -> Option<Pause> {
     match setting {
         PublishedBranch::Named(published) if repositories.is_empty() => {
             let published = published.clone();
-            Some(NotPublished::NoRepository { published })
+            Some(Pause::NoRepository { published })
         }
         PublishedBranch::Named(_) | PublishedBranch::Auto | PublishedBranch::Any => {
             repositories.iter().find_map(Known::not_published)
         }
     }
+}
+
+/// Returns why git pauses the sync of all folders. An unfinished operation in any repository counts first.
+pub fn pause(setting: &PublishedBranch, repositories: &[Known]) -> Option<Pause> {
+    let busy = repositories.iter().find_map(|known| known.state.busy);
+    busy.map(Pause::Busy)
+        .or_else(|| not_published(setting, repositories))
 }

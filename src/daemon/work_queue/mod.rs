@@ -20,7 +20,7 @@ pub use finish::is_push;
 use super::{
     control::QueuedCommand,
     debounce::{Debounce, Delays, DuePaths, Touch, folders_above},
-    git::{self, Busy, Known, NotPublished},
+    git::{self, Known, Pause},
     job::{Job, Scope, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{Moment, PollBudget, Schedule},
@@ -29,7 +29,6 @@ use super::{
 use crate::{config::Options, engine::report::BudgetLeft};
 use std::{
     collections::{BTreeSet, VecDeque},
-    fmt,
     time::Duration,
 };
 use tokio::time::Instant;
@@ -46,42 +45,6 @@ pub struct NextJob {
     pub command: Option<QueuedCommand>,
     /// Whether lost events are the only reason for the job: a scan shows whether a cycle is needed.
     pub only_if_changed: bool,
-}
-
-/// Why git pauses the sync.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Pause {
-    /// A git operation is not finished.
-    Busy(Busy),
-    /// Another branch than the published one is checked out.
-    NotPublished(NotPublished),
-}
-
-impl Pause {
-    /// Returns the remedy for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Busy(busy) => busy.remedy(),
-            Self::NotPublished(why) => why.remedy(),
-        }
-    }
-
-    /// The exit code of a command that is refused because of the pause.
-    pub const fn code(&self) -> u8 {
-        match self {
-            Self::Busy(_) => 5,
-            Self::NotPublished(_) => 3,
-        }
-    }
-}
-
-impl fmt::Display for Pause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Busy(busy) => write!(f, "paused: {busy}"),
-            Self::NotPublished(why) => write!(f, "paused: {why}"),
-        }
-    }
 }
 
 /// The waiting work.
@@ -115,8 +78,8 @@ pub struct WorkQueue {
     watching: bool,
     /// The repositories around the mirror.
     git: Vec<Known>,
-    /// Why the checkout is not synced.
-    not_published: Option<NotPublished>,
+    /// Why git pauses the sync.
+    pause: Option<Pause>,
     min_interval: Duration,
     budget_checked: Option<Instant>,
     poll_cost: u32,
@@ -145,7 +108,7 @@ impl WorkQueue {
             commands: VecDeque::new(),
             watching: false,
             git: Vec::new(),
-            not_published: None,
+            pause: None,
             min_interval: Duration::ZERO,
             budget_checked: None,
             poll_cost: 1,
@@ -210,7 +173,7 @@ impl WorkQueue {
 
     /// Takes over the repositories around the mirror.
     pub fn set_git(&mut self, found: Vec<Known>) {
-        self.not_published = git::not_published(&self.settings.git_branch, &found);
+        self.pause = git::pause(&self.settings.git_branch, &found);
         self.git = found;
     }
 
@@ -249,7 +212,7 @@ impl WorkQueue {
 
     /// Returns the files that were saved and wait only for their push interval, each once.
     pub fn newly_delayed(&mut self, now: Moment) -> Vec<(String, Duration)> {
-        if self.paused().is_some() || !self.outage.may_try(now.steady) {
+        if self.pause.is_some() || !self.outage.may_try(now.steady) {
             return Vec::new();
         }
         self.debounce.newly_delayed(now.steady)
@@ -265,15 +228,13 @@ impl WorkQueue {
     }
 
     /// Returns why git pauses the sync.
-    pub fn paused(&self) -> Option<Pause> {
-        let busy = self.git.iter().find_map(|known| known.state.busy);
-        let busy = busy.map(Pause::Busy);
-        busy.or_else(|| self.not_published.clone().map(Pause::NotPublished))
+    pub const fn pause(&self) -> Option<&Pause> {
+        self.pause.as_ref()
     }
 
     /// Takes a command that the pause forbids, because the command would write.
     pub fn take_refused(&mut self) -> Option<(QueuedCommand, Pause)> {
-        let why = self.paused()?;
+        let why = self.pause.clone()?;
         let command = self.take_command(QueuedCommand::writes)?;
         Some((command, why))
     }

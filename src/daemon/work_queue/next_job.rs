@@ -41,7 +41,7 @@ impl WorkQueue {
                 only_if_changed: false,
             });
         }
-        if !self.watching || self.paused().is_some() || !self.outage.may_try(now.steady) {
+        if !self.watching || self.pause.is_some() || !self.outage.may_try(now.steady) {
             return None;
         }
         let in_motion = self.debounce.in_motion(now.steady);

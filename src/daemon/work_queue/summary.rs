@@ -17,7 +17,7 @@ impl WorkQueue {
     pub fn next_deadline(&self, now: Moment) -> Option<Instant> {
         let poll = now.steady + self.schedule.wait(now, self.min_interval);
         // Git sends no event when it finishes, or when a branch is checked out.
-        let git = self.paused().map(|_| now.steady + GIT_CHECK_INTERVAL);
+        let git = self.pause.as_ref().map(|_| now.steady + GIT_CHECK_INTERVAL);
         let work = self.work_deadline();
         let delayed = self.debounce.next_delayed(now.steady);
         // In an outage a person is told of a saved file as soon as it is quiet.
@@ -83,7 +83,7 @@ impl WorkQueue {
             patience: self.schedule.patience(good_poll, self.min_interval),
             pending,
             oldest: [oldest, due_since].into_iter().flatten().min(),
-            paused: self.paused().map(|pause| pause.to_string()),
+            paused: self.pause.as_ref().map(|why| format!("paused: {why}")),
             outage: self.outage.current().map(|outage| outage.to_string()),
             is_token_refused: self.outage.current() == Some(Outage::TokenRejected),
         }

@@ -4,7 +4,7 @@ use crate::support::real_git::try_git_in;
 use kbsync::{
     config::PublishedBranch,
     daemon::git::{
-        Busy, Git, GitState, HOLD, Head, Known, NotPublished, Remembered, Trees, UNKNOWN, View,
+        Busy, Git, GitState, HOLD, Head, Known, Pause, Remembered, Trees, UNKNOWN, View,
     },
     engine::{Checkout, GitView as _},
 };
@@ -233,7 +233,7 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     assert!(repository.state().reftable);
     assert_eq!(repository.state().branch, None);
     let found = look(&repository, &PublishedBranch::Auto, None);
-    assert_eq!(found.not_published(), Some(NotPublished::Unreadable));
+    assert_eq!(found.not_published(), Some(Pause::Unreadable));
     let found = look(&repository, &PublishedBranch::Any, None);
     assert_eq!(found.not_published(), None);
     assert!(!repository.moves(|_| {}));
@@ -363,10 +363,10 @@ fn a_commit_by_itself_counts_as_the_published_branch_if_it_is_the_newest_of_it()
     repository.git(&["checkout", "-q", "--detach"]);
     assert_eq!(refused(), None, "the newest");
     let unnamed = look(&repository, &PublishedBranch::Auto, None);
-    assert_eq!(unnamed.not_published(), Some(NotPublished::NoBranch));
+    assert_eq!(unnamed.not_published(), Some(Pause::NoBranch));
     repository.git(&["checkout", "-q", "main~1"]);
     let published = "main".to_owned();
-    let detached = Some(NotPublished::Detached { published });
+    let detached = Some(Pause::Detached { published });
     assert_eq!(refused(), detached);
     // As in CI: no branch is checked out, and the server's branch is at this commit.
     repository.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
