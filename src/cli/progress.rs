@@ -6,7 +6,7 @@
 use super::print::Output;
 use crate::{
     config::BudgetLimits,
-    daemon::control::Step,
+    engine,
     model::time::in_words,
     service::{budget::Budget, client::WaitNote},
 };
@@ -80,16 +80,18 @@ impl Progress {
     }
 
     /// Shows a step.
-    pub(super) fn show(&mut self, step: Step) {
+    pub(super) fn show(&mut self, step: engine::Progress) {
         match step {
-            Step::Phase {
+            engine::Progress::Phase {
                 name,
                 total,
                 requests,
             } => self.begin(name, total, requests),
-            Step::Done(units) => self.done(units),
-            Step::Waiting(note) if self.bar.is_hidden() => self.out.note(note.to_string()),
-            Step::Waiting(note) => self.wait(&note),
+            engine::Progress::Done(units) => self.done(units),
+            engine::Progress::Waiting(note) if self.bar.is_hidden() => {
+                self.out.note(note.to_string());
+            }
+            engine::Progress::Waiting(note) => self.wait(&note),
         }
     }
 
@@ -250,12 +252,12 @@ mod tests {
         };
         let mut progress = Progress::new(out, Options::standard().budget);
         assert_eq!(progress.so_far(), "");
-        progress.show(Step::Phase {
+        progress.show(engine::Progress::Phase {
             name: "pushing".to_owned(),
             total: Some(90),
             requests: 1,
         });
-        progress.show(Step::Done(30));
+        progress.show(engine::Progress::Done(30));
         assert_eq!(
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"

@@ -12,13 +12,13 @@ use super::progress::Progress;
 use super::scope::prefix;
 use super::{locks, report, via_daemon};
 use crate::config::{Config, Root};
-use crate::daemon::control::{Refusal, Step};
+use crate::daemon::control::Refusal;
 use crate::daemon::engines::{WorkspaceEngine, run_job, stop_failure};
 use crate::daemon::git::{self, Remembered};
 use crate::daemon::job::{CycleCommand, CycleOutcome, Job, Scope, Trigger};
 use crate::engine::report::Report;
 use crate::engine::restore::articles_of;
-use crate::engine::{StopCause, open, open_actions};
+use crate::engine::{self, StopCause, open, open_actions};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::PRIVATE_FOLDER;
 use crate::service::client::Client;
@@ -214,7 +214,7 @@ impl<'c> Session<'c> {
         let client = self.client()?;
         let engine = open::engine(self.config, root, client, store)?;
         let progress = self.progress.clone();
-        let teller = Arc::new(move |step| lock(&progress).show(Step::from(step)));
+        let teller = Arc::new(move |step| lock(&progress).show(step));
         Ok(WorkspaceEngine {
             prefix: prefix(self.config, root),
             folder: root.path.clone(),
@@ -228,7 +228,7 @@ impl<'c> Session<'c> {
         let progress = self.progress.clone();
         let client = connect::client(self.context, account, token, |options| {
             options.notify = Some(Arc::new(move |note| {
-                lock(&progress).show(Step::Waiting(note));
+                lock(&progress).show(engine::Progress::Waiting(note));
             }));
             options.stop = self.stop.clone();
         })?;

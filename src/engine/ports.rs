@@ -5,6 +5,8 @@
 
 use crate::drill::failpoint;
 use crate::model::Timestamp;
+use crate::service::client::WaitNote;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -104,12 +106,13 @@ impl Clock for SystemClock {
 }
 
 /// Progress of a cycle, for display.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Progress {
     /// A phase begins.
     Phase {
         /// Its name.
-        name: &'static str,
+        name: String,
         /// The number of its units, if known.
         total: Option<u64>,
         /// Requests that one unit costs.
@@ -117,15 +120,17 @@ pub enum Progress {
     },
     /// So many units of the phase are done.
     Done(u64),
+    /// The service makes the cycle wait.
+    Waiting(WaitNote),
 }
 
 /// The receiver of progress; it must not block.
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Reports that a phase begins.
-pub(super) fn begin_phase(teller: &Teller, name: &'static str, total: Option<u64>, requests: u32) {
+pub(super) fn begin_phase(teller: &Teller, name: &str, total: Option<u64>, requests: u32) {
     teller(Progress::Phase {
-        name,
+        name: name.to_owned(),
         total,
         requests,
     });

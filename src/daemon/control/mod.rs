@@ -13,7 +13,7 @@ pub use socket::{Listening, RequestError, SOCKET, StatusSource, listen, request,
 
 use super::job::CycleCommand;
 use crate::{
-    engine::{self, Stop, report::Report},
+    engine::{Progress, Stop, report::Report},
     service::client::WaitNote,
 };
 use serde::{Deserialize, Serialize};
@@ -56,49 +56,13 @@ pub enum Command {
 #[serde(rename_all = "snake_case")]
 pub enum Response {
     /// The progress of the cycle.
-    Progress(Step),
+    Progress(Progress),
     /// The report of the cycle, why it ended early, and what failed.
     Report(Box<Report>, Option<Stop>, Vec<Refusal>),
     /// The status of the daemon.
     Status(Box<DaemonStatus>),
     /// The command was not carried out.
     Failed(Refusal),
-}
-
-/// A step of the progress.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// A phase begins.
-    Phase {
-        /// The phase's name.
-        name: String,
-        /// The number of units, if it is known.
-        total: Option<u64>,
-        /// The requests that one unit costs.
-        requests: u32,
-    },
-    /// The number of finished units of the phase.
-    Done(u64),
-    /// The daemon waits for the service.
-    Waiting(WaitNote),
-}
-
-impl From<engine::Progress> for Step {
-    fn from(progress: engine::Progress) -> Self {
-        match progress {
-            engine::Progress::Phase {
-                name,
-                total,
-                requests,
-            } => Self::Phase {
-                name: name.to_owned(),
-                total,
-                requests,
-            },
-            engine::Progress::Done(units) => Self::Done(units),
-        }
-    }
 }
 
 /// The reason why a command, or its cycle in one workspace, was not carried out.
@@ -156,13 +120,15 @@ pub struct DaemonStatus {
 #[derive(Debug)]
 pub struct QueuedCommand {
     command: CycleCommand,
-    steps: mpsc::Sender<Step>,
+    steps: mpsc::Sender<Progress>,
     outcome: oneshot::Sender<Response>,
 }
 
 impl QueuedCommand {
     /// Queues a command, and returns the receiving ends for its client.
-    pub fn new(command: CycleCommand) -> (Self, mpsc::Receiver<Step>, oneshot::Receiver<Response>) {
+    pub fn new(
+        command: CycleCommand,
+    ) -> (Self, mpsc::Receiver<Progress>, oneshot::Receiver<Response>) {
         let (steps, receive_steps) = mpsc::channel(64);
         let (outcome, receive_outcome) = oneshot::channel();
         let queued = Self {
@@ -197,9 +163,9 @@ pub struct ProgressSink(Arc<Mutex<Listeners>>);
 
 #[derive(Debug, Default)]
 struct Listeners {
-    running: Option<mpsc::Sender<Step>>,
+    running: Option<mpsc::Sender<Progress>>,
     /// The channels of all commands without a final response. A channel is closed when the command has its response.
-    queued: Vec<mpsc::WeakSender<Step>>,
+    queued: Vec<mpsc::WeakSender<Progress>>,
     /// The last wait, and its end.
     wait: Option<(WaitNote, Instant)>,
 }
@@ -221,7 +187,7 @@ impl ProgressSink {
     pub fn add(&self, command: &QueuedCommand) {
         let mut listeners = self.listeners();
         if let Some(note) = listeners.wait() {
-            let _missed = command.steps.try_send(Step::Waiting(note));
+            let _missed = command.steps.try_send(Progress::Waiting(note));
         }
         listeners.queued.retain(|steps| steps.strong_count() > 0);
         listeners.queued.push(command.steps.downgrade());
@@ -235,12 +201,12 @@ impl ProgressSink {
     }
 
     /// Sends a step. A slow client misses some steps.
-    pub fn send(&self, progress: engine::Progress) {
+    pub fn send(&self, progress: Progress) {
         let mut listeners = self.listeners();
         // A step shows that the wait is over.
         listeners.wait = None;
         if let Some(steps) = &listeners.running {
-            let _missed = steps.try_send(progress.into());
+            let _missed = steps.try_send(progress);
         }
     }
 
@@ -250,7 +216,7 @@ impl ProgressSink {
         listeners.queued.retain(|steps| {
             let steps = steps.upgrade();
             if let Some(steps) = &steps {
-                let _missed = steps.try_send(Step::Waiting(note.clone()));
+                let _missed = steps.try_send(Progress::Waiting(note.clone()));
             }
             steps.is_some()
         });

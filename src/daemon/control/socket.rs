@@ -5,9 +5,10 @@
 //! within [`REQUEST_LIMIT`], and the number of clients without a request is bounded. A command then waits for its cycle
 //! without a time limit; the number of waiting commands is bounded as well.
 
-use super::{Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, Step, VERSION};
+use super::{Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, VERSION};
 use crate::{
     daemon::{Event, job::CycleCommand},
+    engine::Progress,
     state::{Identity, identity},
     web::connections::{self, Connections, REQUEST_LIMIT, Slot},
 };
@@ -119,7 +120,7 @@ pub enum RequestError {
 pub async fn request(
     private: &Path,
     command: Command,
-    mut on_step: impl FnMut(Step),
+    mut on_step: impl FnMut(Progress),
 ) -> Result<Response, RequestError> {
     let stream = connect(private).await.map_err(RequestError::NotListening)?;
     let (read, mut write) = stream.into_split();

@@ -6,7 +6,7 @@ use kbsync::{
     config::{Options, Poll, PublishedBranch},
     daemon::{
         Event,
-        control::{ProgressSink, QueuedCommand, Refusal, Response, Step},
+        control::{ProgressSink, QueuedCommand, Refusal, Response},
         debounce::{DuePaths, Touch},
         event_loop::{Ended, EventLoop, GRACE, Parts},
         git::{Head, Remembered, Trees},
@@ -186,7 +186,7 @@ impl CycleRunner for Fake {
             (script.takes, down.map(|(_, outage)| outage))
         };
         self.progress.send(Progress::Phase {
-            name: "pushing",
+            name: "pushing".to_owned(),
             total: Some(1),
             requests: 1,
         });
@@ -1004,7 +1004,7 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
             while let Some(step) = steps.recv().await {
                 heard.push(step);
             }
-            assert!(matches!(&heard[..], [Step::Phase { name, .. }] if name == "pushing"));
+            assert!(matches!(&heard[..], [Progress::Phase { name, .. }] if name == "pushing"));
             let Response::Report(report, stopped, _) = outcome.await.expect("an answer") else {
                 panic!("no report");
             };

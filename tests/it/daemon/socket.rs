@@ -2,10 +2,12 @@
 
 use crate::support::daemon::{Daemon, mirror, until};
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
-use kbsync::daemon::control::{self, Command, Response, Step};
+use kbsync::daemon::control::{self, Command, Response};
+use kbsync::engine::Progress;
 use kbsync::sandbox::{Article, RetryAfter};
 use rustix::process::Signal;
 use std::{
@@ -37,14 +39,14 @@ fn f118_a_client_hears_how_far_it_is_before_the_report() {
         panic!("{word:?}");
     };
     assert_eq!(report.actions.len(), 3);
-    let reading = Step::Phase {
+    let reading = Progress::Phase {
         name: "reading articles".to_owned(),
         total: Some(3),
         requests: 1,
     };
     let heard_all = heard
         .windows(4)
-        .any(|steps| steps == [reading.clone(), Step::Done(1), Step::Done(2), Step::Done(3)]);
+        .any(|steps| steps[0] == reading && steps[1..] == [1, 2, 3].map(Progress::Done));
     assert!(heard_all, "{heard:?}");
     daemon.stop();
 }

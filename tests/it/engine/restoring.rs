@@ -114,7 +114,7 @@ async fn a_restore_of_many_files_tells_how_far_it_is() {
     assert!(restored.failed.is_none(), "{restored:?}");
     let told = told.lock().expect("no panic holds it").clone();
     let begun = Progress::Phase {
-        name: "restoring",
+        name: "restoring".to_owned(),
         total: Some(FILES as u64),
         requests: 0,
     };
