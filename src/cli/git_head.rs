@@ -7,7 +7,7 @@
 use super::{ask, context::Context, exit::ExitCode, failure::Failure, scope::prefix};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Busy, Git, Known, Pause, Remembered, Trees},
+    daemon::git::{self, Busy, Git, Known, Pause, Remembered},
     engine::status::Branches,
     state::Store,
 };
@@ -21,16 +21,18 @@ impl GitHeads {
     /// Reads the state of git, before a scan.
     pub(super) fn look(config: &Config) -> Self {
         let roots = config.roots();
-        let trees = Trees::of(
-            roots
-                .iter()
-                .map(|root| (prefix(config, root), root.path.clone())),
-        );
+        let roots: Vec<_> = roots
+            .iter()
+            .map(|root| (prefix(config, root), root))
+            .collect();
         let remembered = |at: &str| {
-            let root = roots.iter().find(|root| prefix(config, root) == at);
-            root.map(remembered).unwrap_or_default()
+            let root = roots.iter().find(|(prefix, _)| prefix == at);
+            root.map(|(_, root)| remembered(root)).unwrap_or_default()
         };
-        Self(trees.look(&config.options.git_branch, remembered))
+        let folders = roots
+            .iter()
+            .map(|(prefix, root)| (prefix.as_str(), root.path.as_path()));
+        Self(git::look(folders, &config.options.git_branch, remembered))
     }
 
     /// Returns why git pauses the sync.

@@ -3,14 +3,14 @@
 
 use super::control::Refusal;
 use super::debounce::{DuePaths, Touch};
-use super::git::{self, Remembered, View};
+use super::git::{self, Known, Remembered, View};
 use super::job::{
     Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
     waits_out_grace,
 };
 use super::outage::Outage;
 use super::settings_mark::SettingsMark;
-use crate::config::Options;
+use crate::config::{Options, PublishedBranch};
 use crate::engine::report::{BudgetLeft, Report};
 use crate::engine::settings::{Cause, CycleRequest};
 use crate::engine::{self, Engine, PathCheck, StopCause, open_actions};
@@ -172,6 +172,17 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         usage.map_or_else(BudgetLeft::default, BudgetLeft::from)
     }
 
+    fn repositories(&self, setting: &PublishedBranch) -> Vec<Known> {
+        let workspaces = || self.workspaces.iter();
+        let folders = workspaces().map(|one| (one.prefix.as_str(), one.folder.as_path()));
+        git::look(folders, setting, |prefix| {
+            let workspace = workspaces().find(|one| one.prefix == prefix);
+            workspace
+                .map(|one| git::remembered(one.engine.store()))
+                .unwrap_or_default()
+        })
+    }
+
     fn remember(&mut self, prefix: &str, what: &Remembered) {
         let mut workspaces = self.workspaces.iter_mut();
         let Some(workspace) = workspaces.find(|workspace| workspace.prefix == prefix) else {
@@ -180,14 +191,6 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         if let Err(error) = git::remember(workspace.engine.store_mut(), what) {
             tracing::warn!(%error, "git's branch or HEAD could not be stored");
         }
-    }
-
-    fn remembered(&self, prefix: &str) -> Remembered {
-        let mut workspaces = self.workspaces.iter();
-        let workspace = workspaces.find(|workspace| workspace.prefix == prefix);
-        workspace
-            .map(|workspace| git::remembered(workspace.engine.store()))
-            .unwrap_or_default()
     }
 
     fn missing_files(&mut self) -> Vec<String> {

@@ -9,28 +9,19 @@ use super::{
     Event,
     control::{self, ProgressSink, QueuedCommand, Refusal, Response},
     debounce::Touch,
-    git::{Remembered, Trees},
+    git::Remembered,
     job::{CycleOutcome, CycleRunner, Job, Scope},
-    log_once::LogOnce,
     loop_state::LoopState,
     outage::{Outage, OutageChange},
     schedule::{Moment, Schedule},
-    supervisor::Supervisor,
-    watch::Rescan,
-    work_queue::{NextJob, WorkQueue},
+    work_queue::NextJob,
 };
-use crate::{
-    config::Options,
-    model::time::{in_words, wait_in_words},
-    web::shared_status::SharedStatus,
-};
-use chrono::{DateTime, Utc};
-use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
+use crate::model::time::{in_words, wait_in_words};
+use std::{collections::BTreeSet, pin::pin, time::Duration};
 use tokio::{
     sync::mpsc::Receiver,
     time::{Instant, sleep, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
 
 /// How long the request in flight may take after a stop signal (failures row 9: a container has ten seconds).
 pub const GRACE: Duration = Duration::from_secs(8);
@@ -53,60 +44,16 @@ pub enum Ended {
     Lost,
 }
 
-/// Returns the time of day.
-pub type WallClock = Box<dyn Fn() -> DateTime<Utc> + Send>;
-
 /// The loop: the runner of the cycles, and the state that events change.
 pub struct EventLoop<C> {
     cycles: C,
     state: LoopState,
 }
 
-/// The parts of a loop.
-pub struct Parts<C> {
-    /// Runs the cycles.
-    pub cycles: C,
-    /// The waiting work.
-    pub work_queue: WorkQueue,
-    /// The settings.
-    pub settings: Options,
-    /// The status for health checks, metrics and `kbsync status`.
-    pub status: Arc<SharedStatus>,
-    /// Sends progress to the client whose command runs.
-    pub progress: ProgressSink,
-    /// The workspace folders, which may be in git repositories.
-    pub trees: Trees,
-    /// How often the watch scans the files where no events come.
-    pub rescan: Rescan,
-    /// The time of day.
-    pub clock: WallClock,
-    /// Cancelled when no further request may begin.
-    pub stop: CancellationToken,
-}
-
 impl<C: CycleRunner> EventLoop<C> {
-    /// Builds a loop from its parts.
-    pub fn new(parts: Parts<C>) -> Self {
-        Self {
-            cycles: parts.cycles,
-            state: LoopState {
-                work_queue: parts.work_queue,
-                settings: parts.settings,
-                status: parts.status,
-                progress: parts.progress,
-                trees: parts.trees,
-                rescan: parts.rescan,
-                supervisor: Supervisor::find(),
-                clock: parts.clock,
-                stop: parts.stop,
-                stop_signals: 0,
-                reload: false,
-                log_once: LogOnce::default(),
-                failure: None,
-                refused_token: None,
-                announced: BTreeSet::new(),
-            },
-        }
+    /// Builds a loop.
+    pub const fn new(cycles: C, state: LoopState) -> Self {
+        Self { cycles, state }
     }
 
     /// Runs until a stop signal.
@@ -340,9 +287,8 @@ impl<C: CycleRunner> EventLoop<C> {
     }
 
     fn check_git(&mut self) {
-        let setting = &self.state.settings.git_branch;
-        let remembered = |prefix: &str| self.cycles.remembered(prefix);
-        let found = self.state.trees.look(setting, remembered);
+        let setting = &self.state.work_queue.settings().git_branch;
+        let found = self.cycles.repositories(setting);
         self.state.set_git(found);
     }
 
@@ -357,10 +303,7 @@ impl<C: CycleRunner> EventLoop<C> {
             Ok((settings, schedule)) => {
                 tracing::info!("the settings were read again");
                 self.state.rescan.set(settings.rescan);
-                self.state
-                    .work_queue
-                    .set_settings(settings.clone(), schedule);
-                self.state.settings = settings;
+                self.state.work_queue.set_settings(settings, schedule);
             }
             Err(why) => tracing::error!("the daemon keeps the old settings: {why}"),
         }

@@ -8,7 +8,7 @@ use super::{
     outage::Outage,
     settings_mark::SettingsMark,
 };
-use crate::config::Options;
+use crate::config::{Options, PublishedBranch};
 use crate::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
 use crate::engine::{
     report::{BudgetLeft, Report},
@@ -248,11 +248,11 @@ pub trait CycleRunner {
     /// Returns the rest of the budget.
     fn budget_left(&self) -> BudgetLeft;
 
+    /// Looks at the repositories around the workspaces' folders.
+    fn repositories(&self, setting: &PublishedBranch) -> Vec<Known>;
+
     /// Stores the record of git for the workspace with this prefix.
     fn remember(&mut self, prefix: &str, what: &Remembered);
-
-    /// Returns the stored record of git for the workspace with this prefix.
-    fn remembered(&self, prefix: &str) -> Remembered;
 
     /// Returns the known files that are missing, except the files that already wait for a person.
     fn missing_files(&mut self) -> Vec<String>;

@@ -6,8 +6,7 @@
 use super::{
     Event,
     control::{ProgressSink, Refusal, Response},
-    event_loop::WallClock,
-    git::{Known, Pause, Trees},
+    git::{Known, Pause},
     job::{CycleOutcome, Job, OpenItems, Scope},
     log_once::LogOnce,
     outage::Outage,
@@ -17,39 +16,68 @@ use super::{
     work_queue::{WorkQueue, is_push},
 };
 use crate::{
-    config::{Options, Poll},
+    config::Poll,
     engine::{StopCause, report::Status},
     reconcile::plan::Kind,
     web::shared_status::SharedStatus,
 };
+use chrono::{DateTime, Utc};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Returns the time of day.
+pub type WallClock = Box<dyn Fn() -> DateTime<Utc> + Send>;
+
 /// Everything of the loop except the cycles, so that events can be handled while a cycle runs.
-pub(super) struct LoopState {
+pub struct LoopState {
     pub(super) work_queue: WorkQueue,
-    pub(super) settings: Options,
     pub(super) status: Arc<SharedStatus>,
     pub(super) progress: ProgressSink,
-    pub(super) trees: Trees,
     pub(super) rescan: Rescan,
     pub(super) supervisor: Supervisor,
-    pub(super) clock: WallClock,
+    clock: WallClock,
     /// Cancels all further requests.
-    pub(super) stop: CancellationToken,
+    stop: CancellationToken,
     pub(super) stop_signals: u32,
     pub(super) reload: bool,
-    pub(super) log_once: LogOnce,
+    log_once: LogOnce,
     /// Why the last cycle failed, if it did.
-    pub(super) failure: Option<String>,
+    failure: Option<String>,
     /// The failure of the last cycle, if the service refused the token.
-    pub(super) refused_token: Option<String>,
+    refused_token: Option<String>,
     /// The saved files that were announced in this outage.
     pub(super) announced: BTreeSet<String>,
 }
 
 impl LoopState {
+    /// Makes the state at the start. `rescan`: how often the watch scans the files where no events come. `stop` is
+    /// cancelled when no further request may begin.
+    pub fn new(
+        work_queue: WorkQueue,
+        status: Arc<SharedStatus>,
+        progress: ProgressSink,
+        rescan: Rescan,
+        clock: WallClock,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            work_queue,
+            status,
+            progress,
+            rescan,
+            supervisor: Supervisor::find(),
+            clock,
+            stop,
+            stop_signals: 0,
+            reload: false,
+            log_once: LogOnce::default(),
+            failure: None,
+            refused_token: None,
+            announced: BTreeSet::new(),
+        }
+    }
+
     pub(super) fn now(&self) -> Moment {
         Moment {
             wall: (self.clock)(),
@@ -208,8 +236,9 @@ impl LoopState {
         let refused = self.refused_token.as_ref();
         let refused = refused.filter(|_| queue.is_token_refused);
         queue.outage = refused.or(self.failure.as_ref()).cloned().or(queue.outage);
-        let cron = match &self.settings.poll {
-            Poll::Cron(line) => Some(format!("{line} ({})", self.settings.timezone)),
+        let settings = self.work_queue.settings();
+        let cron = match &settings.poll {
+            Poll::Cron(line) => Some(format!("{line} ({})", settings.timezone)),
             Poll::Every(_) => None,
         };
         self.supervisor.status(&line);

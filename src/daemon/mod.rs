@@ -21,7 +21,7 @@ pub mod event_loop;
 pub mod git;
 pub mod job;
 mod log_once;
-mod loop_state;
+pub mod loop_state;
 pub mod outage;
 pub mod schedule;
 pub mod settings_mark;

@@ -3,9 +3,9 @@
 use super::{
     Event,
     control::{self, DaemonStatus, Listening, ProgressSink},
-    event_loop::{Ended, EventLoop, Parts},
-    git::Trees,
+    event_loop::{Ended, EventLoop},
     job::CycleRunner,
+    loop_state::LoopState,
     outage::OutageBackoff,
     schedule::{Moment, Schedule, ScheduleError},
     sources::{self, Signals},
@@ -63,8 +63,6 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     // The sources end last: a second stop signal must be received while the last request is in flight.
     let over = CancellationToken::new();
     let rescan = daemon.watch.rescan.clone();
-    let roots = daemon.watch.roots.iter();
-    let trees = Trees::of(roots.map(|root| (root.prefix.clone(), root.path.clone())));
     let watch = start_watch(daemon.watch, &to);
     tasks.spawn(daemon.signals.run(to.clone(), over.clone()));
     {
@@ -91,23 +89,16 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     }
     drop(to);
     tasks.close();
-    let ended = EventLoop::new(Parts {
-        cycles: daemon.cycles,
-        work_queue: WorkQueue::new(
-            daemon.settings.clone(),
-            schedule,
-            OutageBackoff::new(std::process::id()),
-        ),
-        settings: daemon.settings,
-        status: daemon.status,
-        progress: daemon.progress,
-        trees,
+    let backoff = OutageBackoff::new(std::process::id());
+    let state = LoopState::new(
+        WorkQueue::new(daemon.settings, schedule, backoff),
+        daemon.status,
+        daemon.progress,
         rescan,
-        clock: Box::new(Utc::now),
-        stop: daemon.stop,
-    })
-    .run(events)
-    .await;
+        Box::new(Utc::now),
+        daemon.stop,
+    );
+    let ended = EventLoop::new(daemon.cycles, state).run(events).await;
     over.cancel();
     drop(watch);
     if ended != Ended::AtOnce {

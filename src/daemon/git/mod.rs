@@ -9,7 +9,7 @@ mod repository;
 mod view;
 
 pub use published::{
-    Known, Pause, Published, Remembered, Trees, not_published, pause, remember, remembered,
+    Known, Pause, Published, Remembered, look, not_published, pause, remember, remembered,
 };
 pub use repository::{Busy, Git, GitState, Head};
 pub use view::View;

@@ -8,7 +8,7 @@
 
 use super::{Busy, Git, GitState, Head};
 use crate::{config::PublishedBranch, model::path::quoted, state::Store};
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::Path};
 
 /// The reasons why git pauses the sync of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -232,36 +232,26 @@ impl Known {
     }
 }
 
-/// The folders of the workspaces, each with its path prefix.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Trees(Vec<(String, PathBuf)>);
-
-impl Trees {
-    /// Makes the list from pairs of path prefix and folder.
-    pub fn of(folders: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
-        Self(folders.into_iter().collect())
-    }
-
-    /// Looks at each repository around the folders once. `remembered` reads the record of the workspace with a prefix.
-    pub fn look(
-        &self,
-        setting: &PublishedBranch,
-        remembered: impl Fn(&str) -> Remembered,
-    ) -> Vec<Known> {
-        let mut found: Vec<Known> = Vec::new();
-        for (prefix, folder) in &self.0 {
-            let Some(git) = Git::find(folder) else {
-                continue;
-            };
-            if found.iter().all(|known| known.git != git) {
-                found.push(look(prefix, git, setting, remembered(prefix)));
-            }
+/// Looks at each repository around the folders of the workspaces once. Each folder comes with its path prefix;
+/// `remembered` reads the record of the workspace with a prefix.
+pub fn look<'f>(
+    folders: impl IntoIterator<Item = (&'f str, &'f Path)>,
+    setting: &PublishedBranch,
+    remembered: impl Fn(&str) -> Remembered,
+) -> Vec<Known> {
+    let mut found: Vec<Known> = Vec::new();
+    for (prefix, folder) in folders {
+        let Some(git) = Git::find(folder) else {
+            continue;
+        };
+        if found.iter().all(|known| known.git != git) {
+            found.push(known(prefix, git, setting, remembered(prefix)));
         }
-        found
     }
+    found
 }
 
-fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembered) -> Known {
+fn known(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembered) -> Known {
     let state = git.state();
     let takes = *setting == PublishedBranch::Auto && remembered.branch.is_none();
     let first = git.shared_branch(&state).filter(|_| takes);

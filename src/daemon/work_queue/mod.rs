@@ -115,6 +115,11 @@ impl WorkQueue {
         }
     }
 
+    /// Returns the settings.
+    pub const fn settings(&self) -> &Options {
+        &self.settings
+    }
+
     /// Takes over new settings. New settings may end an outage, so the next try is at once.
     pub fn set_settings(&mut self, settings: Options, schedule: Schedule) {
         self.outage.retry_now();

@@ -8,9 +8,10 @@ use kbsync::{
         Event,
         control::{ProgressSink, QueuedCommand, Refusal, Response},
         debounce::{DuePaths, Touch},
-        event_loop::{Ended, EventLoop, GRACE, Parts},
-        git::{Head, Remembered, Trees},
+        event_loop::{Ended, EventLoop, GRACE},
+        git::{self, Head, Known, Remembered},
         job::{CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger},
+        loop_state::LoopState,
         outage::{Outage, OutageBackoff},
         schedule::{Moment, Schedule},
         watch::{DoubtCause, Mode, Rescan},
@@ -31,6 +32,7 @@ use kbsync::{
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     future::Future,
+    path::PathBuf,
     slice,
     sync::{
         Arc, Mutex,
@@ -90,7 +92,11 @@ struct Fake {
     stop: CancellationToken,
     /// Whether a cycle ends when requests are cancelled.
     obeys: bool,
+    trees: Trees,
 }
+
+/// The folders of the workspaces, each with its path prefix.
+type Trees = Vec<(String, PathBuf)>;
 
 fn look(job: &Job) -> Vec<String> {
     match &job.scope {
@@ -286,12 +292,14 @@ impl CycleRunner for Fake {
         }
     }
 
-    fn remembered(&self, prefix: &str) -> Remembered {
+    fn repositories(&self, setting: &PublishedBranch) -> Vec<Known> {
         let script = self.script.lock().expect("script");
-        Remembered {
+        let trees = self.trees.iter();
+        let folders = trees.map(|(prefix, folder)| (prefix.as_str(), folder.as_path()));
+        git::look(folders, setting, |prefix| Remembered {
             head: script.heads.get(prefix).cloned(),
             branch: script.branches.get(prefix).cloned(),
-        }
+        })
     }
 
     fn is_as_recorded(&mut self) -> bool {
@@ -430,6 +438,7 @@ impl Stage {
             progress: progress.clone(),
             stop: stop.clone(),
             obeys: self.obeys,
+            trees: self.trees,
         };
         let now = Moment {
             wall: epoch,
@@ -440,20 +449,18 @@ impl Stage {
         let rescan = Rescan::new(self.settings.rescan);
         let ahead = Arc::<AtomicI64>::default();
         let leaps = Arc::clone(&ahead);
-        let turn = EventLoop::new(Parts {
-            cycles: fake,
-            work_queue: WorkQueue::new(self.settings.clone(), schedule, OutageBackoff::new(0)),
-            settings: self.settings,
-            status: Arc::clone(&status),
+        let state = LoopState::new(
+            WorkQueue::new(self.settings, schedule, OutageBackoff::new(0)),
+            Arc::clone(&status),
             progress,
-            trees: self.trees,
-            rescan: rescan.clone(),
-            clock: Box::new(move || {
+            rescan.clone(),
+            Box::new(move || {
                 let ahead = chrono::Duration::seconds(leaps.load(Ordering::Relaxed));
                 epoch + start.elapsed() + ahead
             }),
             stop,
-        });
+        );
+        let turn = EventLoop::new(fake, state);
         let bench = Arc::new(Bench {
             to: to.clone(),
             script,
@@ -1304,7 +1311,9 @@ async fn f086_nothing_is_done_while_git_works() {
 /// A workspace in each folder.
 fn trees(folders: &[&std::path::Path]) -> Trees {
     let prefixed = folders.iter().enumerate();
-    Trees::of(prefixed.map(|(at, folder)| (format!("{at}/"), (*folder).to_owned())))
+    prefixed
+        .map(|(at, folder)| (format!("{at}/"), (*folder).to_owned()))
+        .collect()
 }
 
 /// A work tree with a detached HEAD.

@@ -3,9 +3,7 @@
 use crate::support::real_git::try_git_in;
 use kbsync::{
     config::PublishedBranch,
-    daemon::git::{
-        Busy, Git, GitState, HOLD, Head, Known, Pause, Remembered, Trees, UNKNOWN, View,
-    },
+    daemon::git::{self, Busy, Git, GitState, HOLD, Head, Known, Pause, Remembered, UNKNOWN, View},
     engine::{Checkout, GitView as _},
 };
 use std::{collections::BTreeSet, fs, path::Path};
@@ -249,8 +247,7 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
 
 /// Reads the state of the repository, with `agreed` as the stored HEAD.
 fn look(repository: &Repository, setting: &PublishedBranch, agreed: Option<&Head>) -> Known {
-    let trees = Trees::of([(String::new(), repository.path().to_owned())]);
-    let found = trees.look(setting, |_| Remembered {
+    let found = git::look([("", repository.path())], setting, |_| Remembered {
         head: agreed.cloned(),
         branch: None,
     });
