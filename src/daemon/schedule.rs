@@ -8,7 +8,7 @@
 //!
 //! [`super::sources`] wakes the loop; this file only decides.
 
-use crate::config::{Poll, parse_cron};
+use crate::config::{BudgetLimits, Poll, parse_cron};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use croner::Cron;
@@ -29,30 +29,16 @@ pub struct Moment {
     pub steady: Instant,
 }
 
-/// The budget for polls.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PollBudget {
-    /// The requests of the last poll.
-    pub cost: u32,
-    /// Requests allowed in a day.
-    pub per_day: u32,
-    /// The percentage of the day's requests that is reserved for pushes.
-    pub reserve_for_pushes: u32,
-    /// Requests left in the rolling day.
-    pub day_left: u32,
-}
-
-impl PollBudget {
-    /// Returns the shortest interval at which the polls fit into the day.
-    pub fn min_interval(&self) -> Duration {
-        let reserve = u64::from(self.per_day) * u64::from(self.reserve_for_pushes) / 100;
-        let left = u64::from(self.day_left).saturating_sub(reserve);
-        if left == 0 {
-            return DAY;
-        }
-        let seconds = (u64::from(self.cost.max(1)) * DAY.as_secs()).div_ceil(left);
-        Duration::from_secs(seconds).min(DAY)
+/// Returns the shortest interval at which polls of this cost fit into the day, beside the reserve for pushes.
+/// `day_left`: the requests left in the rolling day.
+pub fn min_interval(cost: u32, limits: BudgetLimits, day_left: u32) -> Duration {
+    let reserve = u64::from(limits.per_day) * u64::from(limits.reserve_for_pushes) / 100;
+    let left = u64::from(day_left).saturating_sub(reserve);
+    if left == 0 {
+        return DAY;
     }
+    let seconds = (u64::from(cost.max(1)) * DAY.as_secs()).div_ceil(left);
+    Duration::from_secs(seconds).min(DAY)
 }
 
 /// An invalid cron line or time zone. The text fits after "failed to".
@@ -300,11 +286,10 @@ mod tests {
 
     #[test]
     fn f109_the_budget_stretches_the_interval() {
-        let poll_budget = |cost, day_left| PollBudget {
-            cost,
+        let limits = BudgetLimits {
+            per_minute: 60,
             per_day: 1440,
             reserve_for_pushes: 20,
-            day_left,
         };
         for (cost, left, seconds) in [
             (0, 1440, 75),
@@ -316,13 +301,13 @@ mod tests {
             (5_000, 1440, 86_400),
         ] {
             assert_eq!(
-                poll_budget(cost, left).min_interval().as_secs(),
+                min_interval(cost, limits, left).as_secs(),
                 seconds,
                 "{cost} requests a poll, {left} left"
             );
         }
         let now = moment("2026-11-20T22:00:00Z", Instant::now());
-        let min_interval = poll_budget(11, 1440).min_interval();
+        let min_interval = min_interval(11, limits, 1440);
         for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
             let schedule = Schedule::new(&poll, "UTC", now).expect("a schedule");
             assert_eq!(schedule.wait(now, min_interval).as_secs(), 825);

@@ -23,7 +23,7 @@ use super::{
     git::{self, Known, Pause},
     job::{Job, Scope, Trigger},
     outage::{Outage, OutageBackoff},
-    schedule::{Moment, PollBudget, Schedule},
+    schedule::{self, Moment, Schedule},
     watch::DoubtCause,
 };
 use crate::{config::Options, engine::report::BudgetLeft};
@@ -190,7 +190,8 @@ impl WorkQueue {
             .is_none_or(|at| now.steady.saturating_duration_since(at) >= BUDGET_CHECK_INTERVAL);
         if stale && self.schedule.wait(now, Duration::ZERO).is_zero() {
             self.budget_checked = Some(now.steady);
-            self.min_interval = self.poll_budget(left()).min_interval();
+            let limits = self.settings.budget;
+            self.min_interval = schedule::min_interval(self.poll_cost, limits, left().day_left);
         }
         if self.schedule.wait(now, self.min_interval).is_zero() {
             self.full_cycle.get_or_insert(Trigger::Poll);
@@ -251,15 +252,6 @@ impl WorkQueue {
     ) -> Option<QueuedCommand> {
         let at = self.commands.iter().position(is_meant)?;
         self.commands.remove(at)
-    }
-
-    fn poll_budget(&self, left: BudgetLeft) -> PollBudget {
-        PollBudget {
-            cost: self.poll_cost,
-            per_day: self.settings.budget.per_day,
-            reserve_for_pushes: self.settings.budget.reserve_for_pushes,
-            day_left: left.day_left,
-        }
     }
 }
 
