@@ -7,7 +7,7 @@
 
 use super::{
     Event,
-    control::{self, ProgressSink, QueuedCommand, Refusal, Response},
+    control::{self, QueuedCommand, Refusal, Response},
     debounce::Touch,
     git::Remembered,
     job::{CycleOutcome, CycleRunner, Job, Scope},
@@ -205,7 +205,7 @@ impl<C: CycleRunner> EventLoop<C> {
         state.progress.send_to(None);
         match outcome {
             Ok(outcome) => {
-                self.finish(job, command, outcome, started);
+                self.finish(&job, command, outcome, started);
                 None
             }
             Err(ended) => {
@@ -219,13 +219,13 @@ impl<C: CycleRunner> EventLoop<C> {
 
     fn finish(
         &mut self,
-        job: Job,
+        job: &Job,
         command: Option<QueuedCommand>,
         outcome: CycleOutcome,
         started: Instant,
     ) {
         let now = self.state.now();
-        self.state.cycle_finished(&job, &outcome, started);
+        self.state.cycle_finished(job, &outcome, started);
         for known in &job.git {
             if let Some(branch) = &known.first {
                 tracing::info!(branch, "this branch is the published branch from now on");
@@ -236,7 +236,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 self.cycles.remember(&known.prefix, &what);
             }
         }
-        let agreed = self.state.work_queue.heads_to_remember(&job, &outcome);
+        let agreed = self.state.work_queue.heads_to_remember(job, &outcome);
         match self.state.work_queue.finish(job, &outcome, started, now) {
             Some(OutageChange::Began(outage)) => {
                 let wait = wait_in_words(self.state.work_queue.next_try(now));

@@ -4,7 +4,7 @@ use super::WorkQueue;
 use crate::daemon::{
     git::Head,
     job::{CycleOutcome, Job, Scope, Trigger},
-    outage::OutageChange,
+    outage::{Outage, OutageChange},
     schedule::Moment,
     watch::DoubtCause,
 };
@@ -19,7 +19,7 @@ impl WorkQueue {
     /// Records the outcome of a cycle that began at `started`. Returns a change that is worth a log line.
     pub fn finish(
         &mut self,
-        job: Job,
+        job: &Job,
         outcome: &CycleOutcome,
         started: Instant,
         now: Moment,
@@ -40,63 +40,59 @@ impl WorkQueue {
                 self.debounce.pushed(&line.path, now.steady);
             }
         }
-        self.running.clear();
-        let covered = std::mem::take(&mut self.covered);
+        let running = std::mem::take(&mut self.running);
         let doubts = std::mem::take(&mut self.covered_doubts);
-        if job.scope == Scope::Everything && !is_complete {
-            // The cycle did not deal with these paths.
-            self.add_earlier(covered);
-            if outcome.outage.is_none() {
-                // A failed poll waits for its next time, so its doubts are queued again.
-                for cause in doubts {
-                    self.doubt(cause, now.steady);
-                }
-            }
-        }
         if is_complete {
-            let is_poll = job.scope.is_poll();
-            let is_command = matches!(job.scope, Scope::Command(_));
-            self.deferred.startup &= !is_poll;
-            self.deferred.had_full_cycle |= is_poll;
-            // Other work than the deferred work says nothing of its failure.
-            let did_deferred = self.deferred.had_full_cycle && self.deferred.is_empty();
-            if is_poll || did_deferred && !is_command {
-                self.deferred.backoff.record(None, now.steady, now.steady);
-            }
-        } else if outcome.outage.is_none() {
-            match job.scope {
-                // The files that git changed have no events left, so the full cycle is queued again.
-                Scope::Everything if is_ended_by_git(&outcome.report) => {
-                    self.full_cycle.get_or_insert(job.trigger);
-                }
-                // The next poll looks at everything. After the start it may be hours away.
-                Scope::Everything if self.deferred.had_full_cycle => {}
-                scope @ (Scope::Everything | Scope::Mirror | Scope::Paths(_)) => {
-                    self.deferred.add(scope, now.steady);
-                }
-                // A person sees the outcome of a command.
-                Scope::Command(_) => {}
-            }
-        } else {
+            self.done(&job.scope, now.steady);
+        } else if outcome.outage.is_some() {
+            // No work was done, so pushes go first again.
+            self.full_cycle_since = None;
+            self.add_earlier(running);
             match job.scope {
                 Scope::Everything => {
                     self.full_cycle.get_or_insert(job.trigger);
                 }
-                Scope::Mirror => {
-                    self.doubt(DoubtCause::Unfinished, now.steady);
-                }
-                Scope::Paths(due) => {
-                    self.add_earlier(due);
-                }
+                Scope::Mirror => self.doubt(DoubtCause::Unfinished, now.steady),
+                Scope::Paths(_) => {}
                 // A person sees the outcome of a command. The end of the outage is found without another command.
                 Scope::Command(_) => {
                     self.full_cycle.get_or_insert(Trigger::Poll);
                 }
             }
-        }
-        if outcome.outage.is_some() {
-            // No work was done, so pushes go first again.
-            self.full_cycle_since = None;
+        } else {
+            let is_deferred = match job.scope {
+                Scope::Everything => {
+                    // The cycle did not deal with these paths.
+                    self.add_earlier(running);
+                    // A failed poll waits for its next time, so its doubts are queued again.
+                    for cause in doubts {
+                        self.doubt(cause, now.steady);
+                    }
+                    let by_git = is_ended_by_git(&outcome.report);
+                    if by_git {
+                        // The files that git changed have no events left, so the full cycle is queued again.
+                        self.full_cycle.get_or_insert(job.trigger);
+                    }
+                    // The next poll looks at everything. After the start it may be hours away.
+                    let starts = !by_git && !self.deferred.had_full_cycle;
+                    self.deferred.startup |= starts;
+                    starts
+                }
+                Scope::Mirror => {
+                    self.deferred.doubt = true;
+                    true
+                }
+                Scope::Paths(_) => {
+                    self.deferred.due.extend(running);
+                    true
+                }
+                // A person sees the outcome of a command.
+                Scope::Command(_) => false,
+            };
+            if is_deferred {
+                let failed = Some(Outage::UnusableAnswer);
+                self.deferred.backoff.record(failed, now.steady, now.steady);
+            }
         }
         match outcome.outage {
             // A cycle that failed in another way is not the end of an outage.
@@ -107,6 +103,19 @@ impl WorkQueue {
                 let began = if is_idle { started } else { now.steady };
                 self.outage.record(outage, began, now.steady)
             }
+        }
+    }
+
+    /// Ends the back-off of the deferred work after a complete cycle that did this work.
+    fn done(&mut self, scope: &Scope, now: Instant) {
+        let is_poll = scope.is_poll();
+        let is_command = matches!(scope, Scope::Command(_));
+        self.deferred.startup &= !is_poll;
+        self.deferred.had_full_cycle |= is_poll;
+        // Other work than the deferred work says nothing of its failure.
+        let did_deferred = self.deferred.had_full_cycle && self.deferred.is_empty();
+        if is_poll || did_deferred && !is_command {
+            self.deferred.backoff.record(None, now, now);
         }
     }
 

@@ -21,7 +21,7 @@ use super::{
     control::QueuedCommand,
     debounce::{Debounce, Delays, DuePaths, Touch, folders_above},
     git::{self, Known, Pause},
-    job::{Job, Scope, Trigger},
+    job::{Job, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{self, Moment, Schedule},
     watch::DoubtCause,
@@ -54,15 +54,14 @@ pub struct WorkQueue {
     debounce: Debounce,
     schedule: Schedule,
     outage: OutageBackoff,
+    /// The due paths that wait for a cycle.
     due: DuePaths,
     /// Work that one cycle could not do although there is no outage. It has a back-off of its own.
     deferred: Deferred,
     /// The time since which the oldest due path waits.
     due_since: Option<Instant>,
-    /// The changed paths that the running cycle looks at.
-    running: BTreeSet<String>,
-    /// The paths that the running full cycle covers.
-    covered: DuePaths,
+    /// The due paths that the running cycle deals with.
+    running: DuePaths,
     /// The doubts that the running full cycle covers.
     covered_doubts: BTreeSet<DoubtCause>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
@@ -96,8 +95,7 @@ impl WorkQueue {
             due: DuePaths::default(),
             deferred: Deferred::default(),
             due_since: None,
-            running: BTreeSet::new(),
-            covered: DuePaths::default(),
+            running: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
             missing: BTreeSet::new(),
@@ -138,7 +136,7 @@ impl WorkQueue {
     pub fn note_missing(&mut self, missing: BTreeSet<String>, now: Instant) -> BTreeSet<String> {
         let before = std::mem::replace(&mut self.missing, missing);
         let waited = |path: &str| {
-            let due = [&self.covered, &self.due, &self.deferred.due];
+            let due = [&self.running, &self.due, &self.deferred.due];
             let mut touches = due.iter().filter_map(|due| due.get(path));
             touches.any(|touch| *touch == Touch::Removed) || self.debounce.has_removed(path)
         };
@@ -271,15 +269,5 @@ struct Deferred {
 impl Deferred {
     fn is_empty(&self) -> bool {
         self.due.is_empty() && !self.doubt && !self.startup
-    }
-
-    fn add(&mut self, scope: Scope, now: Instant) {
-        match scope {
-            Scope::Paths(due) => self.due.extend(due),
-            Scope::Mirror => self.doubt = true,
-            Scope::Everything => self.startup = true,
-            Scope::Command(_) => {}
-        }
-        self.backoff.record(Some(Outage::UnusableAnswer), now, now);
     }
 }

@@ -122,14 +122,15 @@ impl WorkQueue {
             return None;
         }
         let settled = std::mem::take(&mut self.due);
-        let due = drop_unchanged(settled.clone());
+        self.running = drop_unchanged(settled.clone());
+        let due = &self.running;
         let mut left_out = self.left_out.iter();
         // The skipped file is unchanged, but its article may have changed on the service meanwhile.
         if left_out.any(|path| settled.contains_key(path) && !due.contains_key(path)) {
             self.full_cycle.get_or_insert(Trigger::Poll);
         }
         self.left_out.retain(|path| !settled.contains_key(path));
-        self.running = due.keys().cloned().collect();
+        let due = self.running.clone();
         (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), in_motion.clone()))
     }
 
@@ -145,8 +146,7 @@ impl WorkQueue {
         let in_motion = self.leave_out(in_motion, drop_unchanged);
         if in_motion.is_empty() {
             // The full cycle covers all of this.
-            self.covered = std::mem::take(&mut self.due);
-            self.running = self.covered.keys().cloned().collect();
+            self.running = std::mem::take(&mut self.due);
             self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
         }

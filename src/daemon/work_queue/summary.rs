@@ -5,7 +5,7 @@ use crate::daemon::{outage::Outage, schedule::Moment};
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name};
 use crate::web::shared_status::QueueStatus;
 use chrono::{DateTime, Utc};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -51,12 +51,9 @@ impl WorkQueue {
     /// waits for its delays. A folder counts only if no path in it counts.
     fn unsent(&self) -> (usize, Option<Instant>) {
         let waiting = || self.debounce.unsent().filter(|(path, _)| may_matter(path));
-        let due = [
-            self.due.keys().cloned().collect(),
-            self.deferred.due.keys().cloned().collect(),
-            self.running.clone(),
-        ];
-        let due = due.into_iter().flatten().filter(|path| may_matter(path));
+        let due = [&self.due, &self.deferred.due, &self.running];
+        let due = due.into_iter().flat_map(BTreeMap::keys);
+        let due = due.filter(|path| may_matter(path)).cloned();
         let paths: BTreeSet<String> = due
             .chain(waiting().map(|(path, _)| path.to_owned()))
             .collect();
