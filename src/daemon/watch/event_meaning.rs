@@ -17,19 +17,14 @@ use std::path::Path;
 pub(super) enum Meaning {
     /// A path was touched.
     Touched(String, Touch),
-    /// A folder in a root appeared: it must be watched and scanned.
-    FolderCame {
+    /// A folder in a root appeared, and must be watched and scanned, or it disappeared.
+    Folder {
         /// The index of the root.
         root: usize,
         /// The folder's name.
         name: String,
-    },
-    /// A folder in a root disappeared.
-    FolderWent {
-        /// The index of the root.
-        root: usize,
-        /// The folder's name.
-        name: String,
+        /// Whether it is there.
+        touch: Touch,
     },
     /// The ignore rules changed.
     Rules,
@@ -100,14 +95,16 @@ fn interpret_path(
         ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
         ([name], _) if name.starts_with(['.', '_']) => None,
         // A removed folder that is there was exchanged with another one, or made again.
-        ([name], _) if (on_disk.folder)(path) => Some(Meaning::FolderCame {
+        ([name], _) if (on_disk.folder)(path) => Some(Meaning::Folder {
             root,
             name: (*name).to_owned(),
+            touch: Touch::Changed,
         }),
         ([name], Touch::Removed) if folder_went || (on_disk.was_folder)(path) => {
-            Some(Meaning::FolderWent {
+            Some(Meaning::Folder {
                 root,
                 name: (*name).to_owned(),
+                touch,
             })
         }
         ([folder, name], touch) => {
@@ -256,14 +253,13 @@ mod tests {
 
     #[test]
     fn f076_folders_come_and_go() {
-        let came = Meaning::FolderCame {
+        let folder = |name: &str, touch| Meaning::Folder {
             root: 0,
-            name: "billing".to_owned(),
+            name: name.to_owned(),
+            touch,
         };
-        let went = Meaning::FolderWent {
-            root: 0,
-            name: "old".to_owned(),
-        };
+        let came = folder("billing", Touch::Changed);
+        let went = folder("old", Touch::Removed);
         check(
             EventKind::Create(CreateKind::Folder),
             &["/m/en/billing"],
@@ -284,10 +280,7 @@ mod tests {
         check(from, &["/m/en/old"], &[went]);
         // Exchanged with another folder.
         check(from, &["/m/en/billing"], &[came]);
-        let dotted = Meaning::FolderWent {
-            root: 0,
-            name: "v2.0".to_owned(),
-        };
+        let dotted = folder("v2.0", Touch::Removed);
         check(from, &["/m/en/v2.0"], &[dotted]);
         // A file, whatever its name looks like.
         check(from, &["/m/en/Makefile"], &[]);

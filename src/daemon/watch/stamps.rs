@@ -3,7 +3,7 @@
 use super::{Root, event_meaning};
 use crate::{
     daemon::debounce::Touch,
-    mirror::disk::{At, Disk as _, Kind, RealDisk},
+    mirror::disk::{At, Disk as _, DiskError, Entry, Kind, RealDisk},
     model::Stamp,
 };
 use std::collections::BTreeMap;
@@ -30,20 +30,17 @@ impl Stamps {
 
     fn read_root(&mut self, root: &Root) -> Option<()> {
         let disk = RealDisk::open(&root.path).ok()?;
-        for folder in disk.list(At::Root).ok()?.entries {
-            if folder.kind != Kind::Folder || folder.name.starts_with(['.', '_']) {
-                continue;
-            }
-            let Ok(listing) = disk.list(At::Folder(&folder.name)) else {
-                let prefix = format!("{}{}/", root.prefix, folder.name);
+        for folder in folders(&disk).ok()? {
+            let Ok(listing) = disk.list(At::Folder(&folder)) else {
+                let prefix = format!("{}{folder}/", root.prefix);
                 self.unreadable.push(prefix);
                 continue;
             };
             for entry in listing.entries {
                 if let Some((name, _)) = event_meaning::relevant_name(&entry.name, Touch::Changed) {
                     // A conflict copy counts for its article; its stamp is stored under its own name.
-                    let own = format!("{}{}/{}", root.prefix, folder.name, entry.name);
-                    let about = format!("{}{}/{name}", root.prefix, folder.name);
+                    let own = format!("{}{folder}/{}", root.prefix, entry.name);
+                    let about = format!("{}{folder}/{name}", root.prefix);
                     self.files.insert(own, entry.stamp);
                     self.files.entry(about).or_default();
                 }
@@ -95,6 +92,15 @@ impl Stamps {
         let mut prefixes = self.unreadable.iter();
         prefixes.any(|prefix| path.starts_with(prefix))
     }
+}
+
+/// Returns the folders in a root that can be categories.
+pub(super) fn folders(disk: &RealDisk) -> Result<Vec<String>, DiskError> {
+    let entries = disk.list(At::Root)?.entries.into_iter();
+    let is_category =
+        |entry: &Entry| entry.kind == Kind::Folder && !entry.name.starts_with(['.', '_']);
+    let folders = entries.filter(is_category);
+    Ok(folders.map(|entry| entry.name).collect())
 }
 
 fn concerned(path: &str, touch: Touch) -> Option<(String, Touch)> {

@@ -5,10 +5,12 @@ use super::{
     cookie::Cookie,
     event_meaning::{self, Meaning, OnDisk},
     scans::Scans,
+    stamps,
 };
 use crate::{
     daemon::{Event, debounce::Touch},
     drill::failpoint,
+    mirror::RealDisk,
 };
 use notify::{ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
@@ -224,7 +226,12 @@ impl Thread {
         let mut subfolders = HashSet::new();
         for root in &self.options.roots {
             watch_folder(watcher, &root.path)?;
-            for name in folders(&root.path)? {
+            let folders = RealDisk::open(&root.path).and_then(|disk| stamps::folders(&disk));
+            let folders = folders.map_err(|error| End::GivenUp {
+                why: format!("failed to {error}"),
+                temporary: true,
+            })?;
+            for name in folders {
                 let folder = root.path.join(name);
                 watch_category(watcher, &folder)?;
                 subfolders.insert(folder);
@@ -256,27 +263,20 @@ impl Thread {
         for meaning in meanings {
             let sent = match meaning {
                 Meaning::Touched(path, touch) => Event::Touched { path, touch },
-                Meaning::FolderCame { root, name } => {
+                Meaning::Folder { root, name, touch } => {
                     let root = &self.options.roots[root];
-                    // A folder that was renamed within the tree may still be watched under its old name.
                     let folder = root.path.join(&name);
-                    watch_category(watcher, &folder)?;
-                    subfolders.insert(folder);
-                    Event::Touched {
-                        path: format!("{}{name}", root.prefix),
-                        touch: Touch::Changed,
+                    if touch == Touch::Changed {
+                        // A folder that was renamed within the tree may still be watched under its old name.
+                        watch_category(watcher, &folder)?;
+                        subfolders.insert(folder);
+                    } else {
+                        // The folder may be gone already.
+                        let _unwatched = watcher.unwatch(&folder);
+                        subfolders.remove(&folder);
                     }
-                }
-                Meaning::FolderWent { root, name } => {
-                    let root = &self.options.roots[root];
-                    // The folder may be gone already.
-                    let folder = root.path.join(&name);
-                    let _unwatched = watcher.unwatch(&folder);
-                    subfolders.remove(&folder);
-                    Event::Touched {
-                        path: format!("{}{name}", root.prefix),
-                        touch: Touch::Removed,
-                    }
+                    let path = format!("{}{name}", root.prefix);
+                    Event::Touched { path, touch }
                 }
                 Meaning::Rules => Event::Doubt(DoubtCause::Rules),
                 Meaning::Overflow => {
@@ -384,24 +384,6 @@ fn limit_of(error: &notify::Error) -> Option<&'static str> {
 
 fn is_forbidden(error: &notify::Error) -> bool {
     matches!(&error.kind, ErrorKind::Io(error) if error.kind() == io::ErrorKind::PermissionDenied)
-}
-
-/// Returns the folders in a root that can be categories.
-fn folders(root: &Path) -> Result<Vec<String>, End> {
-    use crate::mirror::disk::{At, Disk as _, Kind, RealDisk};
-    let listing = RealDisk::open(root)
-        .and_then(|disk| disk.list(At::Root))
-        .map_err(|error| End::GivenUp {
-            why: format!("failed to {error}"),
-            temporary: true,
-        })?;
-    let is_category = |name: &str| !name.starts_with(['.', '_']);
-    Ok(listing
-        .entries
-        .into_iter()
-        .filter(|entry| entry.kind == Kind::Folder && is_category(&entry.name))
-        .map(|entry| entry.name)
-        .collect())
 }
 
 /// Returns whether there is a file at a path; a symbolic link is no file.
