@@ -24,18 +24,6 @@ pub struct View {
     before: Vec<Known>,
 }
 
-/// The verdict on files that are gone.
-enum Removals {
-    /// There is no git, and a person removed the files.
-    Meant,
-    /// HEAD moved by commits made here alone: a person removed the files that were committed.
-    MeantIfCommitted { agreed: Head },
-    /// All removals are held, for this reason.
-    Held(String),
-    /// HEAD moved on the published branch since this commit: a removal is meant if the branch removed the file since.
-    SinceCommit { agreed: Head, published: String },
-}
-
 impl View {
     /// Makes the view of a workspace's folder.
     pub fn new(folder: &Path, before: Vec<Known>) -> Self {
@@ -70,62 +58,67 @@ impl View {
         }
     }
 
-    fn removals(&self) -> Removals {
-        let held = |why: &str| Removals::Held(why.to_owned());
+    /// Returns the files that git may have removed, and the reason.
+    fn removed_by_git(
+        &self,
+        gone: &BTreeSet<String>,
+    ) -> Result<(BTreeSet<String>, String), Unread> {
+        let all = |why: &str| Ok((gone.clone(), why.to_owned()));
+        let none = Ok((BTreeSet::new(), String::new()));
         let Some(git) = Git::find(&self.folder) else {
-            return Removals::Meant;
+            return none;
         };
         let state = git.state();
         let Some(before) = self.before(&git) else {
-            return held(UNKNOWN);
+            return all(UNKNOWN);
         };
         if state.sparse {
-            return held(SPARSE);
+            return all(SPARSE);
         }
         // A checkout moves HEAD last: until then only its lock shows the checkout.
         if let Some(busy) = state.busy {
-            return Removals::Held(format!("{busy}, and deletions wait until git has finished"));
+            return all(&format!(
+                "{busy}, and deletions wait until git has finished"
+            ));
         }
         if let Some(why) = before.published.refuses(&git, &state) {
-            return Removals::Held(format!("{why}: no article is deleted"));
+            return all(&format!("{why}: no article is deleted"));
         }
         let (Some(agreed), Some(at_first), Some(now)) =
             (&before.agreed, &before.state.head, &state.head)
         else {
-            return held(UNKNOWN);
+            return all(UNKNOWN);
         };
         if git.moved(at_first, now) {
-            return held(HOLD);
+            return all(HOLD);
         }
+        let objects = Objects::around(&self.folder);
         if !git.moved(agreed, now) {
-            return Removals::MeantIfCommitted {
-                agreed: agreed.clone(),
-            };
+            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. If HEAD
+            // has nothing of this folder, none of the removals is git's; and before the first commit, git has no reason
+            // to remove files.
+            if agreed.commit.is_empty() || !objects.has_folder()? {
+                return none;
+            }
+            let held = in_neither(&objects, agreed, gone)?;
+            let held = not_in_own_commits(&git, &objects, agreed, held)?;
+            return Ok((held, NOT_COMMITTED.to_owned()));
         }
-        match before.published.name() {
-            None => held(HOLD),
-            Some(published) => Removals::SinceCommit {
-                agreed: agreed.clone(),
-                published: published.to_owned(),
-            },
+        let Some(published) = before.published.name() else {
+            return all(HOLD);
+        };
+        // A removal is meant if the published branch removed the file since the last sync. A file that HEAD has was
+        // removed by a person, because git puts the files of HEAD into the work tree. A branch that went back removed
+        // nothing.
+        if !objects.went_forward_from(&agreed.commit).unwrap_or(false) {
+            return all(HOLD);
         }
-    }
-
-    /// Leaves out the files that are in a commit made here since HEAD was at a position: a person who commits a file,
-    /// and then its removal, means the removal.
-    fn not_in_own_commits(
-        &self,
-        objects: &Objects,
-        since: &Head,
-        mut files: BTreeSet<String>,
-    ) -> Result<BTreeSet<String>, Unread> {
-        let git = Git::find(&self.folder);
-        let commits = git.map(|git| git.own_commits_since(since));
-        for (_parent, commit) in commits.unwrap_or_default() {
-            let committed = objects.files(&commit, &files)?;
-            files.retain(|path| !committed.contains_key(path));
+        match in_neither(&objects, agreed, gone) {
+            // The last sync was before the first commit.
+            Ok(held) if agreed.commit.is_empty() => Ok((held, UNKNOWN.to_owned())),
+            Ok(held) => Ok((held, not_removed_on(published))),
+            Err(_) => all(HOLD),
         }
-        Ok(files)
     }
 }
 
@@ -155,42 +148,7 @@ impl GitView for View {
     }
 
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
-        let objects = Objects::around(&self.folder);
-        let judged = match self.removals() {
-            Removals::Meant => return BTreeMap::new(),
-            Removals::Held(why) => Ok((gone.clone(), why)),
-            // Before the first commit, git has no reason to remove files.
-            Removals::MeantIfCommitted { agreed } if agreed.commit.is_empty() => {
-                return BTreeMap::new();
-            }
-            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. If HEAD
-            // has nothing of this folder, none of the removals is git's.
-            Removals::MeantIfCommitted { agreed } => objects.has_folder().and_then(|has| {
-                let held = if has {
-                    let held = in_neither(&objects, &agreed, gone)?;
-                    self.not_in_own_commits(&objects, &agreed, held)?
-                } else {
-                    BTreeSet::new()
-                };
-                Ok((held, NOT_COMMITTED.to_owned()))
-            }),
-            // A file that HEAD has was removed by a person, because git puts the files of HEAD into the work tree. A
-            // branch that went back removed nothing.
-            Removals::SinceCommit { agreed, published } => {
-                let forward = objects.went_forward_from(&agreed.commit);
-                let held = forward.and_then(|forward| {
-                    forward
-                        .then(|| in_neither(&objects, &agreed, gone))
-                        .transpose()
-                });
-                Ok(match held {
-                    // The last sync was before the first commit.
-                    Ok(Some(held)) if agreed.commit.is_empty() => (held, UNKNOWN.to_owned()),
-                    Ok(Some(held)) => (held, not_removed_on(&published)),
-                    Ok(None) | Err(_) => (gone.clone(), HOLD.to_owned()),
-                })
-            }
-        };
+        let judged = self.removed_by_git(gone);
         let (held, why) = judged.unwrap_or_else(|error| (gone.clone(), unread(&error)));
         let held = held.into_iter();
         held.map(|path| (path, why.clone())).collect()
@@ -257,6 +215,21 @@ fn in_neither(
     committed.extend(objects.files(&earlier.commit, gone)?);
     let neither = gone.iter().filter(|path| !committed.contains_key(*path));
     Ok(neither.cloned().collect())
+}
+
+/// Leaves out the files that are in a commit made here since HEAD was at a position: a person who commits a file, and
+/// then its removal, means the removal.
+fn not_in_own_commits(
+    git: &Git,
+    objects: &Objects,
+    since: &Head,
+    mut files: BTreeSet<String>,
+) -> Result<BTreeSet<String>, Unread> {
+    for (_parent, commit) in git.own_commits_since(since) {
+        let committed = objects.files(&commit, &files)?;
+        files.retain(|path| !committed.contains_key(path));
+    }
+    Ok(files)
 }
 
 /// Returns the files that one of these commits wrote or removed, and that HEAD still has, or lacks, as in that commit.
