@@ -381,3 +381,20 @@ fn removed(due: &DuePaths) -> impl Iterator<Item = &String> {
     let removed = due.iter().filter(|(_, touch)| **touch == Touch::Removed);
     removed.map(|(path, _)| path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f113_only_polls_leave_the_reserve_to_others() {
+        for (scope, purpose) in [
+            (Scope::Everything, Purpose::Poll),
+            (Scope::Mirror, Purpose::Push),
+        ] {
+            let job = Job::new(Trigger::Rescan, scope, Vec::new());
+            let request = request_for(&job, "").expect("it concerns the workspace");
+            assert_eq!(request.purpose, purpose);
+        }
+    }
+}

@@ -56,6 +56,8 @@ struct Script {
     down_until: Option<(Instant, Outage)>,
     /// Whether each full cycle fails in one of the workspaces.
     full_cycles_fail: bool,
+    /// Why each full cycle leaves an action to the next one.
+    leaves: Option<String>,
     /// The duration of a cycle.
     takes: Duration,
     /// The times of our requests.
@@ -109,6 +111,19 @@ fn look(job: &Job) -> Vec<String> {
             changed.chain(gone).collect()
         }
         Scope::Command(_) => vec!["wish".to_owned()],
+    }
+}
+
+fn update(path: String, status: Status, reason: Option<String>) -> Line {
+    Line {
+        action: Kind::Update,
+        side: Side::Remote,
+        path,
+        id: None,
+        fields: Vec::new(),
+        status,
+        reason,
+        rule: None,
     }
 }
 
@@ -221,20 +236,12 @@ impl CycleRunner for Fake {
             };
             report.stopped = Some(Stop::new(StopCause::Service(kind), outage.to_string()));
         } else if let Scope::Paths(due) = &job.scope {
-            report.actions = due
+            let done = due
                 .keys()
-                .cloned()
-                .map(|path| Line {
-                    action: Kind::Update,
-                    side: Side::Remote,
-                    path,
-                    id: None,
-                    fields: Vec::new(),
-                    status: Status::Done,
-                    reason: None,
-                    rule: None,
-                })
-                .collect();
+                .map(|path| update(path.clone(), Status::Done, None));
+            report.actions = done.collect();
+        } else if let Some(why) = self.script.lock().expect("script").leaves.clone() {
+            report.actions = vec![update("a/left.html".to_owned(), Status::Skipped, Some(why))];
         }
         report.requests.get = 1;
         report.coverage.has_doubt = self.script.lock().expect("script").doubt;
@@ -665,6 +672,87 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
         .await;
     let log = std::fs::read_to_string(log.path()).expect("text");
     assert_eq!(log.matches("both sides are equal").count(), 1, "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_due_polls_do_not_hasten_the_retries_of_a_save_that_fails_alone() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let until = Instant::now() + Duration::from_hours(2);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
+            bench.touch("a/b.html").await;
+            seconds(3_590).await;
+            let jobs = bench.jobs();
+            let polls = jobs.iter().filter(|job| job.1 == ["whole"]).count();
+            // The save is tried after 15 s, 30 s and so on, a poll every five minutes.
+            assert!((11..=12).contains(&polls), "{jobs:?}");
+            assert!((8..=10).contains(&(jobs.len() - polls)), "{jobs:?}");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_a_removal_that_waits_in_an_outage_is_forgotten_when_the_file_comes_back() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            let until = Instant::now() + Duration::from_mins(10);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
+            bench.event(Event::SyncNow).await;
+            bench.remove("a/back.html").await;
+            bench.remove("a/gone.html").await;
+            seconds(120).await;
+            let removals = (Trigger::Watch, strings(&["-a/back.html", "-a/gone.html"]));
+            assert!(bench.jobs().contains(&removals), "{:?}", bench.jobs());
+            bench.touch("a/back.html").await;
+            seconds(30 * 60).await;
+            let jobs = bench.jobs();
+            let last = jobs.iter().rfind(|job| job.0 == Trigger::Watch);
+            let paths = &last.expect("a push").1;
+            assert_eq!(paths, &["a/back.html", "-a/gone.html"], "{jobs:?}");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_every_cycle_leaves_to_the_next_one_is_one_line_in_the_log() {
+    let (log, _ears) = logged();
+    Stage::new()
+        .play(|bench| {
+            let why = "the disk is full".to_owned();
+            bench.script.lock().expect("script").leaves = Some(why);
+            async move {
+                seconds(3_600).await;
+                assert!(bench.jobs().len() > 10);
+            }
+        })
+        .await;
+    let log = std::fs::read_to_string(log.path()).expect("text");
+    assert_eq!(log.matches("the disk is full").count(), 1, "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f118_each_command_behind_a_long_cycle_gets_its_report() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.script.lock().expect("script").takes = Duration::from_secs(30);
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            let mut outcomes = Vec::new();
+            for _ in 0..5 {
+                let command = CycleCommand::new(Direction::Push);
+                let (queued, _steps, outcome) = QueuedCommand::new(command);
+                bench.event(Event::Command(queued)).await;
+                outcomes.push(outcome);
+            }
+            for outcome in outcomes {
+                assert!(matches!(outcome.await, Ok(Response::Report(..))));
+            }
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
