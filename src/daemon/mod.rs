@@ -12,7 +12,7 @@
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
 //! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and
-//! [`control`] with [`settings_mark`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
+//! [`control`] with [`settings_mark`], then [`engines`] and [`workspaces`] (the real cycles), and [`start`] (wires all of it).
 
 pub mod control;
 pub mod debounce;
@@ -30,6 +30,7 @@ pub mod start;
 pub mod supervisor;
 pub mod watch;
 pub mod work_queue;
+pub mod workspaces;
 
 use control::QueuedCommand;
 use debounce::Touch;

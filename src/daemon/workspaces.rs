@@ -1,0 +1,248 @@
+//! The cycle of a job in the workspaces that it concerns: for the daemon, and for a command without one.
+//!
+//! A command's approvals are stored and its versions are restored before the cycle of their workspace. The reports of
+//! all workspaces are merged. A workspace that fails does not stop the others; an outage does.
+
+use super::control::Refusal;
+use super::git::View;
+use super::job::{
+    Approval, CycleCommand, CycleOutcome, Job, OpenItems, Scope, request_for, waits_out_grace,
+};
+use super::outage::Outage;
+use crate::engine::report::Report;
+use crate::engine::settings::{Cause, CycleRequest};
+use crate::engine::{self, Engine, StopCause, open_actions};
+use crate::mirror::disk::Disk;
+use crate::reconcile::plan::Plan;
+use crate::reconcile::snapshot::Direction;
+use crate::service::Service;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Turns an error of a workspace into a failure for a person, with its exit code and its remedy.
+pub type Advise = dyn Fn(anyhow::Error) -> Refusal;
+
+/// The engine of one workspace.
+pub struct WorkspaceEngine<S, D> {
+    /// The prefix of the workspace's paths: `""`, or the folder's name and a `/`.
+    pub prefix: String,
+    /// The workspace's folder.
+    pub folder: PathBuf,
+    /// The engine.
+    pub engine: Engine<S, D>,
+}
+
+/// Runs the cycle of a job in each workspace that it concerns, and merges the reports: for the daemon, and for a
+/// command without one.
+pub async fn run_job<S: Service, D: Disk>(
+    workspaces: &mut [WorkspaceEngine<S, D>],
+    job: &Job,
+    advise: &Advise,
+) -> CycleOutcome {
+    let mut report = Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
+    let (mut outage, mut failures, mut unusable) = (None, Vec::new(), 0);
+    // The job's list of paths in motion was made now; the last workspace may be synced much later.
+    let started_at = engine::Clock::now(&engine::SystemClock);
+    for workspace in workspaces.iter_mut() {
+        let Some(mut request) = request_for(job, &workspace.prefix) else {
+            continue;
+        };
+        if waits_out_grace(&job.scope) {
+            request.in_motion.listed_at = Some(started_at);
+        }
+        let prepared = workspace.prepare(job, &mut request, &mut report).await;
+        let is_prepared = prepared.is_ok();
+        let ended = match prepared {
+            Ok(()) => workspace.cycle(job, &request, &mut report).await,
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(None) => {}
+            Ok(met) => {
+                outage = met;
+                break;
+            }
+            Err(error) => {
+                // Nothing was synced yet, so a failure before the cycle is no outage.
+                unusable += usize::from(is_prepared);
+                let failure = advise(error);
+                report.fail_with(failure.code);
+                failures.push(Refusal {
+                    path: Some(workspace.prefix.trim_end_matches('/').to_owned()),
+                    ..failure
+                });
+            }
+        }
+    }
+    // One unusable workspace must not stop the others. The work queue tries its work again.
+    if outage.is_none() && unusable > 0 && unusable == workspaces.len() {
+        outage = Some(Outage::MirrorUnusable);
+    }
+    CycleOutcome {
+        report,
+        failures,
+        outage,
+        open_items: open_items(workspaces),
+    }
+}
+
+/// Returns the failure of a cycle that the service or the mirror ended early. Git's end is no failure.
+pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
+    let stop = report.stopped.as_ref();
+    let stop = stop.filter(|stop| stop.cause != StopCause::Git)?;
+    let mut failure = advise(stop.clone().into());
+    if !stop.workspace.is_empty() {
+        failure.message = format!("{}: {}", stop.workspace, failure.message);
+    }
+    Some(failure)
+}
+
+/// Returns a command's approvals for the workspace with a prefix.
+fn approvals_of<'c>(command: &'c CycleCommand, prefix: &str) -> Vec<&'c Approval> {
+    let approvals = command.approve.iter();
+    approvals
+        .filter(|approval| approval.workspace == prefix)
+        .collect()
+}
+
+/// Returns the job's command, unless it is a dry run.
+fn command_of(job: &Job) -> Option<&CycleCommand> {
+    match &job.scope {
+        Scope::Command(command) if !command.dry_run => Some(command),
+        Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => None,
+    }
+}
+
+fn open_items<S, D>(workspaces: &[WorkspaceEngine<S, D>]) -> OpenItems
+where
+    S: Service,
+    D: Disk,
+{
+    let mut open_items = OpenItems::default();
+    for workspace in workspaces {
+        let store = workspace.engine.store();
+        match open_actions::held_deletions(store) {
+            Ok(held) => open_items.held_deletions += held,
+            Err(error) => tracing::warn!("{error:#}"),
+        }
+        match (
+            store.conflicts(),
+            store.pending_requests(),
+            store.article_count(),
+        ) {
+            (Ok(conflicts), Ok(pending_requests), Ok(articles)) => {
+                open_items.articles += articles;
+                open_items.conflicts += conflicts.len();
+                open_items.pending_requests += pending_requests.len();
+            }
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
+                tracing::warn!(%error, "cannot count the open items of the state");
+            }
+        }
+    }
+    open_items
+}
+
+impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
+    /// Stores the approvals of a job's command, and restores its versions, before the cycle.
+    async fn prepare(
+        &mut self,
+        job: &Job,
+        request: &mut CycleRequest,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        self.set_git(job);
+        if let Some(command) = command_of(job) {
+            let approvals = approvals_of(command, &self.prefix);
+            if !approvals.is_empty() {
+                self.engine.store_mut().write(|tx| {
+                    let mut each = approvals.iter();
+                    each.try_for_each(|one| tx.approve(one.side, one.mark))
+                })?;
+            }
+            self.restore(command, request, report).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the cycle of a job, and adds its report. Returns the outage that the cycle met.
+    async fn cycle(
+        &mut self,
+        job: &Job,
+        request: &CycleRequest,
+        report: &mut Report,
+    ) -> anyhow::Result<Option<Outage>> {
+        let found = self.engine.cycle_until_settled(request).await?;
+        let met = found.service_failure();
+        let met = met.and_then(|(kind, _)| Outage::of(kind));
+        let is_cut_off = found.stopped.is_some();
+        report.add(found);
+        if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
+            // An unused approval must not release a later action.
+            let approvals = approvals_of(command, &self.prefix);
+            if !approvals.is_empty() {
+                self.engine.store_mut().write(|tx| {
+                    let mut each = approvals.iter();
+                    each.try_for_each(|one| tx.take_approval(one.side, one.mark))
+                })?;
+            }
+        }
+        Ok(met)
+    }
+
+    /// Makes the plan of a job, without effects.
+    pub async fn plan(&mut self, job: &Job) -> anyhow::Result<Plan> {
+        self.set_git(job);
+        let request = request_for(job, &self.prefix);
+        let request = request.unwrap_or_else(|| CycleRequest::new(Direction::Both));
+        self.engine.plan(&request).await
+    }
+
+    /// Git may move HEAD before this workspace is synced, or during a request.
+    fn set_git(&mut self, job: &Job) {
+        let view = View::new(&self.folder, job.git.clone());
+        self.engine.set_git(Arc::new(view));
+    }
+
+    /// Restores the versions that a command names, and limits the cycle to their files. Adds a line or a problem to the
+    /// report for each version.
+    async fn restore(
+        &mut self,
+        command: &CycleCommand,
+        request: &mut CycleRequest,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        if command.restore.is_empty() {
+            return Ok(());
+        }
+        let restored = self.engine.restore(&command.restore).await;
+        report.add_restored(restored.lines, restored.refused);
+        if let Some(error) = restored.failed {
+            return Err(error);
+        }
+        request.scope = restored.places;
+        request.cause = Cause::Restore;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Digest, Side};
+
+    #[test]
+    fn an_approval_counts_only_in_the_workspace_where_its_action_was_shown() {
+        let approval = |workspace: &str| Approval {
+            workspace: workspace.to_owned(),
+            side: Side::Remote,
+            mark: Digest::of_parts(&[b"a new category"]),
+        };
+        let command = CycleCommand {
+            approve: vec![approval("de/"), approval("en/")],
+            ..CycleCommand::new(Direction::Both)
+        };
+        assert_eq!(approvals_of(&command, "de/"), [&approval("de/")]);
+        assert!(approvals_of(&command, "").is_empty());
+    }
+}
