@@ -21,7 +21,6 @@ use crate::service::Purpose;
 pub use crate::web::shared_status::OpenItems;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     future::Future,
 };
 
@@ -50,12 +49,6 @@ impl Trigger {
             Self::Manual => "manual",
             Self::Rescan => "rescan",
         }
-    }
-}
-
-impl fmt::Display for Trigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

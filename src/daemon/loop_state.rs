@@ -95,7 +95,7 @@ impl LoopState {
                 self.work_queue.touched(&path, touch, now);
             }
             Event::Doubt(cause) => {
-                tracing::info!(%cause, "the whole mirror is scanned");
+                tracing::info!(cause = %cause.word(), "the whole mirror is scanned");
                 self.status.metrics.rescan(cause.word());
                 self.work_queue.doubt(cause, now);
             }
@@ -148,7 +148,7 @@ impl LoopState {
     }
 
     pub(super) fn cycle_started(&mut self, job: &Job) {
-        tracing::debug!(trigger = %job.trigger, "a cycle begins");
+        tracing::debug!(trigger = %job.trigger.word(), "a cycle begins");
         self.publish();
         let now = Instant::now();
         self.status.update(|status| {
@@ -273,7 +273,7 @@ fn log_cycle(job: &Job, outcome: &CycleOutcome, took: Duration) {
             // People on a terminal see the actions instead.
             tracing::$level!(
                 target: "kbsync::cycle",
-                trigger = %job.trigger,
+                trigger = %job.trigger.word(),
                 outcome = %outcome.report.outcome.word(),
                 actions = outcome.report.actions.len(),
                 problems = outcome.report.problems.len(),

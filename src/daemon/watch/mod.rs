@@ -64,12 +64,6 @@ impl DoubtCause {
     }
 }
 
-impl fmt::Display for DoubtCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 /// How changes are noticed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mode {

@@ -256,7 +256,7 @@ async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
     for word in &mut told {
         *word = match next(&mut events).await {
             Event::Watching(mode) => mode.to_string(),
-            Event::Doubt(cause) => cause.to_string(),
+            Event::Doubt(cause) => cause.word().to_owned(),
             Event::Touched { path, .. } => path,
             event @ (Event::Tick
             | Event::Command(_)
