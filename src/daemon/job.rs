@@ -257,14 +257,28 @@ pub trait CycleRunner {
     fn reload(&mut self) -> Result<Options, String>;
 }
 
-/// Returns the request for one workspace; `None`: the job does not concern it.
+/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths must see the paths
+/// in motion as well, to recognise moves.
 pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
-    let request = match &job.scope {
+    let in_motion = || PathsInMotion {
+        paths: below(job.in_motion.iter(), prefix).collect(),
+        ..PathsInMotion::default()
+    };
+    let background = CycleRequest {
+        cause: Cause::Background,
+        git_hold: job.git_hold.clone(),
+        ..CycleRequest::new(Direction::Both)
+    };
+    Some(match &job.scope {
         Scope::Everything => CycleRequest {
             purpose: Purpose::Poll,
-            ..CycleRequest::new(Direction::Both)
+            in_motion: in_motion(),
+            ..background
         },
-        Scope::Mirror => CycleRequest::new(Direction::Both),
+        Scope::Mirror => CycleRequest {
+            in_motion: in_motion(),
+            ..background
+        },
         Scope::Paths(due) => CycleRequest {
             in_motion: PathsInMotion {
                 removed: below(removed(due), prefix).collect(),
@@ -272,44 +286,13 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
             },
             scope: scope(due.keys(), prefix)?,
             look: files(due, prefix).map_or(Look::Whole, Look::Paths),
-            ..CycleRequest::new(Direction::Both)
+            ..background
         },
-        Scope::Command(command) => {
-            return from_command(command, prefix).map(|request| CycleRequest {
-                git_hold: job.git_hold.clone(),
-                ..request
-            });
-        }
-    };
-    Some(with_holds(job, request, prefix))
-}
-
-/// Excludes paths in motion from a full cycle, and holds the removals that git made. A cycle over saved paths must see
-/// the paths in motion as well, to recognise moves.
-fn with_holds(job: &Job, request: CycleRequest, prefix: &str) -> CycleRequest {
-    let limited = match job.scope {
-        Scope::Everything | Scope::Mirror => false,
-        Scope::Paths(_) | Scope::Command(_) => true,
-    };
-    let in_motion = below(job.in_motion.iter(), prefix);
-    CycleRequest {
-        in_motion: PathsInMotion {
-            paths: in_motion.filter(|_| !limited).collect(),
-            ..request.in_motion
+        Scope::Command(command) => CycleRequest {
+            git_hold: job.git_hold.clone(),
+            ..from_command(command, prefix)?
         },
-        cause: Cause::Background,
-        git_hold: job.git_hold.clone(),
-        ..request
-    }
-}
-
-/// Returns whether the grace time applies to files that are removed while the cycle waits. It does not apply to a
-/// command, because a person runs it on the files as they are.
-pub(super) fn waits_out_grace(scope: &Scope) -> bool {
-    match scope {
-        Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
-        Scope::Command(_) => false,
-    }
+    })
 }
 
 /// Returns the paths below a workspace's folder, relative to it.

@@ -5,9 +5,7 @@
 
 use super::control::Refusal;
 use super::git::View;
-use super::job::{
-    Approval, CycleCommand, CycleOutcome, Job, OpenItems, Scope, request_for, waits_out_grace,
-};
+use super::job::{Approval, CycleCommand, CycleOutcome, Job, OpenItems, Scope, request_for};
 use super::outage::Outage;
 use crate::engine::report::Report;
 use crate::engine::settings::{Cause, CycleRequest};
@@ -47,7 +45,8 @@ pub async fn run_job<S: Service, D: Disk>(
         let Some(mut request) = request_for(job, &workspace.prefix) else {
             continue;
         };
-        if waits_out_grace(&job.scope) {
+        // A person runs a command on the files as they are, without a grace time.
+        if !matches!(job.scope, Scope::Command(_)) {
             request.in_motion.listed_at = Some(started_at);
         }
         let prepared = workspace.prepare(job, &mut request, &mut report).await;
