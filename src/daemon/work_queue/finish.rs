@@ -65,7 +65,7 @@ impl WorkQueue {
                     // The cycle did not deal with these paths.
                     self.add_earlier(running);
                     // A failed poll waits for its next time, so its doubts are queued again.
-                    for cause in doubts {
+                    for cause in doubts.into_keys() {
                         self.doubt(cause, now.steady);
                     }
                     let by_git = is_ended_by_git(&outcome.report);
@@ -123,8 +123,7 @@ impl WorkQueue {
     pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
         // A doubt or a queued full cycle may still find removals.
         let is_partial = matches!(job.scope, Scope::Paths(_));
-        let may_find_more =
-            is_partial && (self.doubtful_since.is_some() || self.full_cycle.is_some());
+        let may_find_more = is_partial && (!self.doubts.is_empty() || self.full_cycle.is_some());
         // A path that became due while the cycle ran was not part of the cycle.
         let is_waiting =
             !(self.debounce.is_empty() && self.due.is_empty() && self.deferred.is_empty());

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{config::Options, engine::report::BudgetLeft};
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -63,7 +63,7 @@ pub struct WorkQueue {
     /// The due paths that the running cycle deals with.
     running: DuePaths,
     /// The doubts that the running full cycle covers.
-    covered_doubts: BTreeSet<DoubtCause>,
+    covered_doubts: BTreeMap<DoubtCause, Instant>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
     /// The files that were missing at the last look at all files. Their grace time has begun.
@@ -71,8 +71,8 @@ pub struct WorkQueue {
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
-    doubts: BTreeSet<DoubtCause>,
-    doubtful_since: Option<Instant>,
+    /// The doubts, each with the time since which it waits.
+    doubts: BTreeMap<DoubtCause, Instant>,
     commands: VecDeque<QueuedCommand>,
     watching: bool,
     /// The repositories around the mirror.
@@ -96,13 +96,12 @@ impl WorkQueue {
             deferred: Deferred::default(),
             due_since: None,
             running: DuePaths::default(),
-            covered_doubts: BTreeSet::new(),
+            covered_doubts: BTreeMap::new(),
             left_out: BTreeSet::new(),
             missing: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
-            doubts: BTreeSet::new(),
-            doubtful_since: None,
+            doubts: BTreeMap::new(),
             commands: VecDeque::new(),
             watching: false,
             git: Vec::new(),
@@ -154,8 +153,7 @@ impl WorkQueue {
 
     /// Adds a doubt: it is unknown which paths were touched.
     pub fn doubt(&mut self, cause: DoubtCause, now: Instant) {
-        self.doubts.insert(cause);
-        self.doubtful_since.get_or_insert(now);
+        self.doubts.entry(cause).or_insert(now);
     }
 
     /// Records that the watch is set up, or could not be set up.

@@ -60,14 +60,15 @@ impl WorkQueue {
             | DoubtCause::Fallback => true,
             DoubtCause::Rules | DoubtCause::Unfinished => false,
         };
-        let lost = !self.doubts.is_empty() && self.doubts.iter().all(lost);
+        let lost = !self.doubts.is_empty() && self.doubts.keys().all(lost);
+        let doubtful_since = self.doubts.values().min().copied();
         let job = if first {
             self.full_job(now, in_motion, &mut drop_unchanged)
-        } else if waited(self.doubtful_since, MAX_DOUBT_WAIT) {
+        } else if waited(doubtful_since, MAX_DOUBT_WAIT) {
             Some(self.doubt_job(in_motion, &mut drop_unchanged))
         } else if let Some(job) = self.paths_job(&in_motion, &mut drop_unchanged) {
             Some(job)
-        } else if self.doubtful_since.is_some() && in_motion.is_empty() {
+        } else if doubtful_since.is_some() && in_motion.is_empty() {
             Some(self.doubt_job(in_motion, &mut drop_unchanged))
         } else {
             self.full_job(now, in_motion, &mut drop_unchanged)
@@ -108,7 +109,6 @@ impl WorkQueue {
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> Job {
         self.doubts.clear();
-        self.doubtful_since = None;
         let in_motion = self.leave_out(in_motion, drop_unchanged);
         self.job(Trigger::Rescan, Scope::Mirror, in_motion)
     }
@@ -148,7 +148,6 @@ impl WorkQueue {
             // The full cycle covers all of this.
             self.running = std::mem::take(&mut self.due);
             self.covered_doubts = std::mem::take(&mut self.doubts);
-            self.doubtful_since = None;
         }
         Some(self.job(trigger, Scope::Everything, in_motion))
     }

@@ -38,13 +38,8 @@ impl WorkQueue {
             .into_iter()
             .chain(deferred)
             .min();
-        let retry = self.outage.retry_at();
-        match (quiet, retry) {
-            // Nothing runs before the back-off is over.
-            (Some(quiet), Some(retry)) => Some(quiet.max(retry)),
-            (quiet, None) => quiet,
-            (None, retry) => retry,
-        }
+        // Nothing runs before the back-off is over.
+        quiet.max(self.outage.retry_at())
     }
 
     /// Returns the number of paths with unsent changes of a person, and the first event of the oldest path that still
