@@ -245,7 +245,7 @@ fn pasted() -> Result<Chosen, Failure> {
     Ok(Chosen { id, name: None })
 }
 
-fn told(wrong: &config::ValueError) -> String {
+fn told(wrong: &config::ConfigError) -> String {
     format!("{}; {}", wrong.message, wrong.remedy)
 }
 

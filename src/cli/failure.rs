@@ -92,7 +92,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         if let Some(wrong) = error.downcast_ref::<ConfigError>() {
             return Self {
                 code: ExitCode::Usage,
-                help: wrong.remedy.clone(),
+                help: Some(wrong.remedy.clone()),
                 error,
             };
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-/// An error in the settings. It never contains a token, or a text that could be a token.
+/// An error in the settings, or in one value. It never contains a token, or a text that could be a token.
 #[derive(Debug, thiserror::Error)]
 pub struct ConfigError {
     /// The file with the error.
@@ -12,19 +12,19 @@ pub struct ConfigError {
     /// The fault.
     pub message: String,
     /// The remedy.
-    pub remedy: Option<String>,
+    pub remedy: String,
     /// The cause.
     pub source: Option<std::io::Error>,
 }
 
 impl ConfigError {
-    /// Makes an error without a file.
+    /// Makes an error without a place.
     pub(super) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             file: None,
             line: None,
             message: message.into(),
-            remedy: Some(remedy.into()),
+            remedy: remedy.into(),
             source: None,
         }
     }
@@ -40,6 +40,20 @@ impl ConfigError {
             ..Self::new(message, remedy)
         }
     }
+
+    /// Makes the error for a value from a variable or a flag called `name`.
+    #[must_use]
+    pub fn given_by(self, name: &str) -> Self {
+        Self::new(format!("{name}: {}", self.message), self.remedy)
+    }
+
+    /// Adds the line, unless the error has one.
+    pub(super) fn at(self, line: usize) -> Self {
+        Self {
+            line: self.line.or(Some(line)),
+            ..self
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -52,48 +66,5 @@ impl fmt::Display for ConfigError {
             f.write_str(": ")?;
         }
         f.write_str(&self.message)
-    }
-}
-
-/// An error in a settings file, before the file's name is added.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct SettingError {
-    pub(super) line: usize,
-    pub(super) wrong: ValueError,
-}
-
-/// An error in a value, before its place is added.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ValueError {
-    /// The fault.
-    pub message: String,
-    /// The remedy.
-    pub remedy: String,
-}
-
-impl ValueError {
-    pub(super) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            remedy: remedy.into(),
-        }
-    }
-
-    /// Makes the error for a value from a variable or a flag called `name`.
-    pub fn given_by(self, name: &str) -> ConfigError {
-        ConfigError::new(format!("{name}: {}", self.message), self.remedy)
-    }
-
-    pub(super) fn at(self, line: usize) -> SettingError {
-        SettingError { line, wrong: self }
-    }
-}
-
-impl SettingError {
-    pub(super) fn in_file(self, file: PathBuf) -> ConfigError {
-        ConfigError {
-            line: Some(self.line),
-            ..ConfigError::of_file(file, self.wrong.message, self.wrong.remedy)
-        }
     }
 }

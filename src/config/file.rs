@@ -3,8 +3,7 @@
 //! Only this file reads keys. An unknown key is refused, together with the most similar known key.
 
 use super::{
-    OnConflict, Options, PublishedBranch, TokenSource, WorkspaceFolder,
-    error::{SettingError, ValueError},
+    ConfigError, OnConflict, Options, PublishedBranch, TokenSource, WorkspaceFolder,
     values::{
         boolean, duration, number, parse_id, parse_poll, parse_service, parse_workspace, text,
     },
@@ -13,7 +12,7 @@ use crate::model::{
     CategoryId,
     yaml::{self, Entry, FaultKind, Node, Value},
 };
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 /// The content of a settings file, with defaults for all missing options.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,12 +92,12 @@ pub(super) fn read(
     text: &str,
     folder: &Path,
     insecure_http: bool,
-) -> Result<FileSettings, SettingError> {
+) -> Result<FileSettings, ConfigError> {
     // The parser counts more line breaks than editors do. A missing key is reported in the line after the last one.
     let last = text.lines().count() + 1;
-    let document = yaml::parse(text, MAX_DEPTH).map_err(|fault| SettingError {
-        line: fault.line.clamp(1, last),
-        ..refused(fault)
+    let document = yaml::parse(text, MAX_DEPTH).map_err(|fault| {
+        let line = fault.line.clamp(1, last);
+        refused(fault).at(line)
     })?;
     let mut given = FileSettings::empty();
     let (mut one, mut several) = (None, None);
@@ -110,21 +109,21 @@ pub(super) fn read(
         let Entry {
             line, key, node, ..
         } = entry;
-        let at = |wrong: ValueError| wrong.at(*line);
-        match key.as_str() {
-            "service" => {
-                let address = self::text(node, key).map_err(at)?;
-                given.service = Some(parse_service(address, insecure_http).map_err(at)?);
+        let mut take = || -> Result<(), ConfigError> {
+            match key.as_str() {
+                "service" => {
+                    let address = self::text(node, key)?;
+                    given.service = Some(parse_service(address, insecure_http)?);
+                }
+                "workspace" => one = Some((*line, parse_workspace(self::text(node, key)?)?)),
+                "workspaces" => several = Some(workspaces(node)?),
+                "categories" => given.categories = categories(node)?,
+                "token" => given.token = Some(token(node, folder)?),
+                _ => option(entry, &mut given.options)?,
             }
-            "workspace" => {
-                let id = self::text(node, key).and_then(parse_workspace);
-                one = Some((*line, id.map_err(at)?));
-            }
-            "workspaces" => several = Some(workspaces(node)?),
-            "categories" => given.categories = categories(node)?,
-            "token" => given.token = Some(token(node, folder)?),
-            _ => option(entry, &mut given.options)?,
-        }
+            Ok(())
+        };
+        take().map_err(|error| error.at(*line))?;
     }
     given.workspaces = match (one, several) {
         (Some((line, _)), Some(_)) => return Err(both_workspaces(line)),
@@ -135,7 +134,7 @@ pub(super) fn read(
     Ok(given)
 }
 
-fn option(entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
+fn option(entry: &Entry, options: &mut Options) -> Result<(), ConfigError> {
     let Some((outer, keys, _)) = MAPS.iter().find(|(key, ..)| *key == entry.key) else {
         return set_in("", &KEYS, entry, options);
     };
@@ -143,21 +142,22 @@ fn option(entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
     entries.try_for_each(|inner| set_in(outer, keys, inner, options))
 }
 
+/// Sets an option, at the top level or within a map.
 fn set_in(
     outer: &str,
     known: &[&str],
     entry: &Entry,
     options: &mut Options,
-) -> Result<(), SettingError> {
-    match set(outer, &entry.key, &entry.node, options) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(unknown(entry, outer, known)),
-        Err(wrong) => Err(wrong.at(entry.line)),
+) -> Result<(), ConfigError> {
+    let is_known = set(outer, &entry.key, &entry.node, options);
+    if is_known.map_err(|error| error.at(entry.line))? {
+        return Ok(());
     }
+    Err(unknown(entry, outer, known))
 }
 
 /// Sets an option, at the top level or within a map. Returns whether the option exists.
-fn set(outer: &str, key: &str, node: &Node, options: &mut Options) -> Result<bool, ValueError> {
+fn set(outer: &str, key: &str, node: &Node, options: &mut Options) -> Result<bool, ConfigError> {
     let most = u32::MAX;
     let Options {
         max_deletes,
@@ -193,13 +193,13 @@ fn set(outer: &str, key: &str, node: &Node, options: &mut Options) -> Result<boo
     Ok(true)
 }
 
-fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, SettingError> {
+fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, ConfigError> {
     let example = "write `- {id: UUID, folder: NAME}` for each workspace";
     let mut found: Vec<WorkspaceFolder> = Vec::new();
     for one in list(node, "workspaces", example)? {
         let (mut id, mut folder) = (None, None);
         for entry in map(one, "an entry of `workspaces`")? {
-            let at = |wrong: ValueError| wrong.at(entry.line);
+            let at = |wrong: ConfigError| wrong.at(entry.line);
             match entry.key.as_str() {
                 "id" => {
                     let written = text(&entry.node, "id").and_then(parse_workspace);
@@ -211,7 +211,7 @@ fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, SettingError> {
         }
         let (Some(id), Some(folder)) = (id, folder) else {
             let message = "an entry of `workspaces` lacks its `id` or its `folder`";
-            return Err(ValueError::new(message, example).at(one.line));
+            return Err(ConfigError::new(message, example).at(one.line));
         };
         let clash = |other: &WorkspaceFolder| {
             other.id == id
@@ -222,18 +222,18 @@ fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, SettingError> {
         if found.iter().any(clash) {
             let message = format!("`{folder}` shares its workspace or its folder with another one");
             let remedy = "give every workspace a folder of its own, none inside another";
-            return Err(ValueError::new(message, remedy).at(one.line));
+            return Err(ConfigError::new(message, remedy).at(one.line));
         }
         let folder = Some(folder);
         found.push(WorkspaceFolder { id, folder });
     }
     if found.is_empty() {
-        return Err(ValueError::new("`workspaces` is empty", example).at(node.line));
+        return Err(ConfigError::new("`workspaces` is empty", example).at(node.line));
     }
     Ok(found)
 }
 
-fn subfolder(node: &Node) -> Result<String, ValueError> {
+fn subfolder(node: &Node) -> Result<String, ConfigError> {
     let written = text(node, "folder")?;
     let visible = |part: Component<'_>| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with(['.', '_']),
@@ -242,7 +242,7 @@ fn subfolder(node: &Node) -> Result<String, ValueError> {
         }
     };
     if written.contains('\\') || !Path::new(written).components().all(visible) {
-        return Err(ValueError::new(
+        return Err(ConfigError::new(
             format!("`folder: {written}` is not a folder inside the mirror"),
             "write a name such as `help-en`, without `..`, and not beginning with `/`, `.` or `_`",
         ));
@@ -250,7 +250,7 @@ fn subfolder(node: &Node) -> Result<String, ValueError> {
     Ok(written.trim_end_matches('/').to_owned())
 }
 
-fn categories(node: &Node) -> Result<Vec<CategoryId>, SettingError> {
+fn categories(node: &Node) -> Result<Vec<CategoryId>, ConfigError> {
     let example = "write the ids in brackets: `categories: [UUID, UUID]`";
     list(node, "categories", example)?
         .iter()
@@ -263,69 +263,68 @@ fn categories(node: &Node) -> Result<Vec<CategoryId>, SettingError> {
 }
 
 /// Parses the source of the token. The text is never repeated in a message, because it may be the token itself.
-fn token(node: &Node, folder: &Path) -> Result<TokenSource, SettingError> {
+fn token(node: &Node, folder: &Path) -> Result<TokenSource, ConfigError> {
     let ways = "put it into a file of your own and write `token: {file: PATH}`, or use \
                 `{env: NAME}`, `{command: pass show kb}` or the variable KBSYNC_TOKEN; \
                 a token that was committed should be revoked";
-    let literal = ValueError::new("a token does not belong in the settings", ways).at(node.line);
+    let literal = ConfigError::new("a token does not belong in the settings", ways).at(node.line);
     let Value::Map(entries) = &node.value else {
         return Err(literal);
     };
     let [entry] = entries.as_slice() else {
         let message = "`token` names none or several sources";
         return Err(
-            ValueError::new(message, "keep one of `file`, `env` and `command`").at(node.line),
+            ConfigError::new(message, "keep one of `file`, `env` and `command`").at(node.line),
         );
     };
-    let at = |wrong: ValueError| wrong.at(entry.line);
-    match entry.key.as_str() {
-        "file" => {
-            let path = PathBuf::from(text(&entry.node, "file").map_err(at)?);
-            Ok(TokenSource::File(folder.join(path)))
-        }
-        "env" => {
-            let name = text(&entry.node, "env").map_err(at)?;
-            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if is_name && !name.starts_with(|c: char| c.is_ascii_digit()) {
-                Ok(TokenSource::Env(name.to_owned()))
-            } else {
+    let source = || {
+        let key = match entry.key.as_str() {
+            key @ ("file" | "env" | "command") => key,
+            "value" | "literal" | "token" | "text" => return Err(literal),
+            _ => return Err(unknown(entry, "token", &["file", "env", "command"])),
+        };
+        let written = text(&entry.node, key)?;
+        let is_name = || {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            written.chars().all(is_plain) && !written.starts_with(|c: char| c.is_ascii_digit())
+        };
+        match key {
+            "file" => Ok(TokenSource::File(folder.join(written))),
+            "command" => Ok(TokenSource::Command(written.to_owned())),
+            _ if is_name() => Ok(TokenSource::Env(written.to_owned())),
+            _ => {
                 let message = "`env` must be the name of an environment variable";
-                Err(at(ValueError::new(message, "write `token: {env: NAME}`")))
+                Err(ConfigError::new(message, "write `token: {env: NAME}`"))
             }
         }
-        "command" => {
-            let command = text(&entry.node, "command").map_err(at)?;
-            Ok(TokenSource::Command(command.to_owned()))
-        }
-        "value" | "literal" | "token" | "text" => Err(literal),
-        _ => Err(unknown(entry, "token", &["file", "env", "command"])),
-    }
+    };
+    source().map_err(|error| error.at(entry.line))
 }
 
-fn on_conflict(node: &Node) -> Result<OnConflict, ValueError> {
+fn on_conflict(node: &Node) -> Result<OnConflict, ConfigError> {
     match text(node, "on_conflict")? {
         "hold" => Ok(OnConflict::Hold),
         "local" => Ok(OnConflict::Local),
         "remote" => Ok(OnConflict::Remote),
-        other => Err(ValueError::new(
+        other => Err(ConfigError::new(
             format!("`on_conflict: {other}` is unknown"),
             "write `hold`, `local` or `remote`",
         )),
     }
 }
 
-fn timezone(node: &Node) -> Result<String, ValueError> {
+fn timezone(node: &Node) -> Result<String, ConfigError> {
     let name = text(node, "timezone")?;
     match name.parse::<chrono_tz::Tz>() {
         Ok(_) => Ok(name.to_owned()),
-        Err(_unknown) => Err(ValueError::new(
+        Err(_unknown) => Err(ConfigError::new(
             format!("`timezone: {name}` is not the name of a time zone"),
             "write it like UTC or Europe/Berlin",
         )),
     }
 }
 
-fn branch(node: &Node) -> Result<PublishedBranch, ValueError> {
+fn branch(node: &Node) -> Result<PublishedBranch, ConfigError> {
     if node.is_null() {
         return Ok(PublishedBranch::Auto);
     }
@@ -336,7 +335,7 @@ fn branch(node: &Node) -> Result<PublishedBranch, ValueError> {
     })
 }
 
-fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], SettingError> {
+fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], ConfigError> {
     match &node.value {
         Value::Map(entries) => Ok(entries),
         Value::Text(..) | Value::List(_) => {
@@ -346,28 +345,28 @@ fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], SettingError> {
                 "the comments of a file that `kbsync init` makes show an example",
                 |(.., example)| example,
             );
-            Err(ValueError::new(message, example).at(node.line))
+            Err(ConfigError::new(message, example).at(node.line))
         }
     }
 }
 
-fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], SettingError> {
+fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], ConfigError> {
     match &node.value {
         Value::List(nodes) => Ok(nodes),
         Value::Text(..) if node.is_null() => Ok(&[]),
         Value::Text(..) | Value::Map(_) => {
-            Err(ValueError::new(format!("`{key}` must be a list"), example).at(node.line))
+            Err(ConfigError::new(format!("`{key}` must be a list"), example).at(node.line))
         }
     }
 }
 
-fn refused(fault: yaml::Fault) -> SettingError {
+fn refused(fault: yaml::Fault) -> ConfigError {
     let may_not = |what: &str| {
         let message = format!("settings may not hold {what}");
-        ValueError::new(message, "write the value out, or put it in quotes")
+        ConfigError::new(message, "write the value out, or put it in quotes")
     };
-    let wrong = match fault.kind {
-        FaultKind::Syntax { reason, .. } => ValueError::new(
+    match fault.kind {
+        FaultKind::Syntax { reason, .. } => ConfigError::new(
             format!("this is not YAML: {reason}"),
             "mind the indentation, put a space after each `:`, and quote texts with special characters",
         ),
@@ -376,23 +375,22 @@ fn refused(fault: yaml::Fault) -> SettingError {
         FaultKind::Key => may_not("a key that is not text"),
         FaultKind::Twice(key) => {
             let message = format!("the key `{key}` appears here a second time");
-            ValueError::new(message, "keep one of the two")
+            ConfigError::new(message, "keep one of the two")
         }
         FaultKind::Deep => may_not("nesting this deep"),
         FaultKind::SecondDocument => may_not("a second document"),
-    };
-    wrong.at(fault.line)
+    }
 }
 
-fn both_workspaces(line: usize) -> SettingError {
-    ValueError::new(
+fn both_workspaces(line: usize) -> ConfigError {
+    ConfigError::new(
         "`workspace` and `workspaces` exclude each other",
         "keep `workspace` for one, `workspaces` for several",
     )
     .at(line)
 }
 
-fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> SettingError {
+fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> ConfigError {
     let nearest = known
         .iter()
         .map(|name| (strsim::jaro_winkler(&entry.key.to_lowercase(), name), name))
@@ -414,5 +412,5 @@ fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> SettingError {
     } else {
         format!("an unknown key{place}")
     };
-    ValueError::new(key, remedy).at(entry.line)
+    ConfigError::new(key, remedy).at(entry.line)
 }

@@ -275,7 +275,10 @@ fn read_file(
     let folder = path.parent().unwrap_or(mirror);
     match file::read(&text, folder, request.insecure_http) {
         Ok(given) => Ok((Some(path), given)),
-        Err(fault) => Err(fault.in_file(path)),
+        Err(error) => Err(ConfigError {
+            file: Some(path),
+            ..error
+        }),
     }
 }
 

@@ -25,7 +25,7 @@ mod tests;
 
 pub use consent::Asked;
 pub use create::{NewSettings, create, overlapping_mirror};
-pub use error::{ConfigError, ValueError};
+pub use error::ConfigError;
 pub use load::{
     Folders, Need, Request, find_mirror, folders, mistyped, new_mirror, no_settings,
     token_from_environment, user_state_dir,
@@ -82,7 +82,7 @@ pub struct Config {
 pub fn try_text(text: &str) -> Result<(), (usize, String)> {
     let read = file::read(text, std::path::Path::new("/mirror"), false);
     read.map(|_| ())
-        .map_err(|fault| (fault.line, fault.wrong.message))
+        .map_err(|error| (error.line.unwrap_or(0), error.message))
 }
 
 impl Config {

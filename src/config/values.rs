@@ -2,7 +2,7 @@
 //!
 //! Each function takes the text as written. Its errors fit a file, an environment variable and a flag.
 
-use super::{Poll, error::ValueError};
+use super::{ConfigError, Poll};
 use crate::model::{
     WorkspaceId,
     host::{base_address, host_of, is_this_machine},
@@ -22,17 +22,17 @@ use std::{
 /// Parses the service's base address, and returns it without a slash at its end.
 ///
 /// `http` is accepted only for this machine, unless `insecure_http` allows it elsewhere (failures row 134).
-pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueError> {
+pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ConfigError> {
     let address = base_address(text).map_err(|why| {
         let example = "write it like https://kb.example.com";
-        ValueError::new(format!("the service's address {why}"), example)
+        ConfigError::new(format!("the service's address {why}"), example)
     })?;
     let is_elsewhere = |rest: &str| {
         let host = rest.split('/').next().and_then(host_of);
         !host.is_some_and(is_this_machine)
     };
     if !insecure_http && address.strip_prefix("http://").is_some_and(is_elsewhere) {
-        return Err(ValueError::new(
+        return Err(ConfigError::new(
             "the service's address is http://, which would send the token unencrypted",
             "use https://, or allow it with --insecure-http",
         ));
@@ -41,14 +41,14 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueErr
 }
 
 /// Parses a workspace's id.
-pub fn parse_workspace(text: &str) -> Result<WorkspaceId, ValueError> {
+pub fn parse_workspace(text: &str) -> Result<WorkspaceId, ConfigError> {
     parse_id(text, "workspace", "`kbsync workspaces` lists the ids")
 }
 
 /// Parses an id of the service.
-pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result<T, ValueError> {
+pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result<T, ConfigError> {
     text.parse().map_err(|_| {
-        ValueError::new(
+        ConfigError::new(
             format!("`{}` is not the id of a {of} (a UUID)", shown(text)),
             remedy,
         )
@@ -56,12 +56,12 @@ pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result
 }
 
 /// Parses an address to listen on. A port alone means that port on this machine.
-pub fn parse_listen(text: &str) -> Result<SocketAddr, ValueError> {
+pub fn parse_listen(text: &str) -> Result<SocketAddr, ConfigError> {
     let text = text.trim();
     let port = text.parse::<u16>();
     let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     address.or_else(|_| text.parse()).map_err(|_| {
-        ValueError::new(
+        ConfigError::new(
             format!("`{}` is not an address to listen on", shown(text)),
             "write a port (7575), or an address and a port (127.0.0.1:7575)",
         )
@@ -72,17 +72,17 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, ValueError> {
 const LONGEST_POLL: Duration = Duration::from_hours(366 * 24);
 
 /// Parses `5m`, or a cron line of five or six fields.
-pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
+pub fn parse_poll(text: &str) -> Result<Poll, ConfigError> {
     let text = text.trim();
     if let Ok(period) = humantime::parse_duration(text) {
         if period < Duration::from_secs(1) {
-            return Err(ValueError::new(
+            return Err(ConfigError::new(
                 "`poll` is shorter than a second",
                 "the service allows 1,440 requests a day: use 1m or longer",
             ));
         }
         if period > LONGEST_POLL {
-            return Err(ValueError::new(
+            return Err(ConfigError::new(
                 "`poll` is longer than a year",
                 "use a shorter time",
             ));
@@ -96,7 +96,7 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
     {
         let line = fields.join(" ");
         if let Some((field, last)) = too_long_step(&fields) {
-            return Err(ValueError::new(
+            return Err(ConfigError::new(
                 format!(
                     "`{field}` in `{}` has a step longer than the field, whose last value is {last}",
                     shown(text)
@@ -106,13 +106,13 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
         }
         return match parse_cron(&line) {
             Ok(_) => Ok(Poll::Cron(line)),
-            Err(error) => Err(ValueError::new(
+            Err(error) => Err(ConfigError::new(
                 format!("`{}` is not a cron line: {error}", shown(text)),
                 "write it like `*/10 8-18 * * 1-5`: minute, hour, day, month, day of the week",
             )),
         };
     }
-    Err(ValueError::new(
+    Err(ConfigError::new(
         format!("`{}` is neither a duration nor a cron line", shown(text)),
         "write `5m`, `1h`, or a cron line such as `*/10 8-18 * * 1-5`",
     ))
@@ -146,10 +146,10 @@ pub fn parse_cron(line: &str) -> Result<Cron, CronError> {
 }
 
 /// Parses a duration such as `200ms`.
-pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, ValueError> {
+pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, ConfigError> {
     let text = text(node, key)?;
     humantime::parse_duration(text).map_err(|error| {
-        ValueError::new(
+        ConfigError::new(
             format!("`{key}: {}` is not a duration: {error}", shown(text)),
             "write it like 200ms, 15s, 5m or 0s",
         )
@@ -157,11 +157,11 @@ pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, ValueError> {
 }
 
 /// Parses `true` or `false`.
-pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, ValueError> {
+pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, ConfigError> {
     match text(node, key)? {
         "true" => Ok(true),
         "false" => Ok(false),
-        other => Err(ValueError::new(
+        other => Err(ConfigError::new(
             format!("`{key}: {}` is neither true nor false", shown(other)),
             format!("write `{key}: true` or `{key}: false`"),
         )),
@@ -169,13 +169,13 @@ pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, ValueError> {
 }
 
 /// Parses a whole number within bounds.
-pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u32, ValueError> {
+pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u32, ConfigError> {
     let text = text(node, key)?;
     text.parse()
         .ok()
         .filter(|number| (least..=most).contains(number))
         .ok_or_else(|| {
-            ValueError::new(
+            ConfigError::new(
                 format!("`{key}: {}` is not a whole number in range", shown(text)),
                 format!("write a number from {least} to {most}"),
             )
@@ -183,14 +183,14 @@ pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u3
 }
 
 /// Returns a text that is not empty.
-pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, ValueError> {
+pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, ConfigError> {
     match &node.value {
         Value::Text(text, _) if !text.trim().is_empty() && !node.is_null() => Ok(text.trim()),
-        Value::Text(..) => Err(ValueError::new(
+        Value::Text(..) => Err(ConfigError::new(
             format!("`{key}` is empty"),
             format!("give it a value, or remove the line `{key}:`"),
         )),
-        Value::List(_) | Value::Map(_) => Err(ValueError::new(
+        Value::List(_) | Value::Map(_) => Err(ConfigError::new(
             format!("`{key}` must be a single value"),
             format!("write `{key}: VALUE` on one line"),
         )),
