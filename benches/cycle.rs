@@ -14,7 +14,7 @@ use kbsync::mirror::{RealDisk, lock};
 use kbsync::model::{Place, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Options, Running, Sandbox};
-use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::state::{Binding, Store};
@@ -36,10 +36,10 @@ fn engine(
         workspace,
     };
     let store = Store::open(&lock::private_folder(mirror)?, &binding, SystemClock.now())?;
-    let limits = Limits {
+    let limits = BudgetLimits {
         per_minute: 1_000_000,
         per_day: 1_000_000,
-        reserve_for_pushes_percent: 0,
+        reserve_for_pushes: 0,
     };
     let token = Token::new(&running.token())?;
     let client = Client::new(ClientOptions::new(

@@ -9,7 +9,7 @@ use kbsync::model::WorkspaceId;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Options, Sandbox};
 use kbsync::service::{
-    budget::{Budget, Limits},
+    budget::{Budget, BudgetLimits},
     client::{Client, ClientOptions},
     token::Token,
 };
@@ -31,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     let private = lock::private_folder(mirror.path())?;
     let store = Store::open(&private, &binding, SystemClock.now())?;
     let token = Token::new(&running.token())?;
-    let budget = Budget::in_memory(Limits::default());
+    let budget = Budget::in_memory(BudgetLimits::default());
     let client = Client::new(ClientOptions::new(&running.url, token, budget))?;
     let disk = RealDisk::open(mirror.path())?;
     let mut engine = Engine::new(client, disk, store, Settings::new(workspace));

@@ -5,7 +5,7 @@ use crate::{
     config::{BudgetLimits, Config, TokenSource},
     engine::report::BudgetLeft,
     service::{
-        budget::{Budget, Limits},
+        budget::Budget,
         client::{Client, ClientError, ClientOptions, TokenAccepted, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
@@ -37,7 +37,7 @@ pub(super) fn budget_left(config: &Config) -> Option<BudgetLeft> {
 
 /// Returns the budget that this mirror used last; `None`: no budget was used yet, or the budget cannot be read.
 pub(super) fn last_budget(config: &Config) -> Option<Budget> {
-    let limits = limits(config.options.budget);
+    let limits = config.options.budget;
     let origin = Origin::of(&config.service).ok()?;
     let last = Budget::last_of(&config.user_state_dir, &config.mirror, &origin, limits);
     last.inspect_err(|error| tracing::warn!(%error, "the budget cannot be read"))
@@ -84,7 +84,7 @@ pub(super) fn client(
     } else {
         check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?
     };
-    let opened = Budget::open(dir, &origin, &token, limits(account.budget)).and_then(|budget| {
+    let opened = Budget::open(dir, &origin, &token, account.budget).and_then(|budget| {
         if let Some(mirror) = account.mirror {
             budget.remember(dir, mirror, &origin)?;
         }
@@ -116,14 +116,6 @@ pub(super) fn read_token(context: &Context, account: Account<'_>) -> Result<Toke
     let secret = source.read(&*context.env, account.mirror)?;
     Token::new(secret.expose_secret())
         .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))
-}
-
-fn limits(limits: BudgetLimits) -> Limits {
-    Limits {
-        per_minute: limits.per_minute,
-        per_day: limits.per_day,
-        reserve_for_pushes_percent: u8::try_from(limits.reserve_for_pushes).unwrap_or(u8::MAX),
-    }
 }
 
 fn not_trusted(error: OriginError) -> Failure {

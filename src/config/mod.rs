@@ -33,7 +33,7 @@ pub use load::{
 pub use token::TokenSource;
 pub use values::{parse_cron, parse_listen, parse_poll, parse_service, parse_workspace};
 
-pub use crate::model::limits::{MaxDeletes, OnConflict};
+pub use crate::model::limits::{BudgetLimits, MaxDeletes, OnConflict};
 use crate::model::{CategoryId, WorkspaceId};
 use std::{path::PathBuf, time::Duration};
 
@@ -192,17 +192,6 @@ pub struct NewArticles {
     pub draft: bool,
 }
 
-/// The limit on requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BudgetLimits {
-    /// Requests in any 60 seconds.
-    pub per_minute: u32,
-    /// Requests in any 24 hours.
-    pub per_day: u32,
-    /// The percentage that polls leave to pushes.
-    pub reserve_for_pushes: u32,
-}
-
 /// How long versions are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
@@ -231,11 +220,7 @@ impl Options {
                 draft: false,
             },
             git_branch: PublishedBranch::Auto,
-            budget: BudgetLimits {
-                per_minute: 60,
-                per_day: 1440,
-                reserve_for_pushes: 20,
-            },
+            budget: BudgetLimits::default(),
             history: HistoryLimits {
                 keep_days: 90,
                 keep_versions: 20,

@@ -1,4 +1,4 @@
-//! Settings that govern plans: the limit on deletions, and the handling of conflicts.
+//! Settings that govern plans and requests: the limit on deletions, the handling of conflicts, and the limit on requests.
 
 /// The handling of an article that changed on both sides and cannot be merged (`on_conflict`, and `--prefer`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -35,5 +35,27 @@ impl MaxDeletes {
     pub fn limit(self, articles: usize) -> usize {
         let share = articles.saturating_mul(self.percent as usize) / 100;
         (self.count as usize).min(share.max(3))
+    }
+}
+
+/// The limit on requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BudgetLimits {
+    /// Requests in a rolling minute.
+    pub per_minute: u32,
+    /// Requests in a rolling day.
+    pub per_day: u32,
+    /// The percentage of both limits that polls leave to pushes.
+    pub reserve_for_pushes: u32,
+}
+
+impl Default for BudgetLimits {
+    /// The service's limits (`docs/api.md`, A8.1) and a fifth for pushes.
+    fn default() -> Self {
+        Self {
+            per_minute: 60,
+            per_day: 1440,
+            reserve_for_pushes: 20,
+        }
     }
 }

@@ -263,7 +263,7 @@ fn install_tls() {
 mod tests {
     use super::*;
     use crate::service::{
-        budget::{Budget, Limits},
+        budget::{Budget, BudgetLimits},
         token::Token,
     };
 
@@ -272,7 +272,7 @@ mod tests {
         install_tls();
         let origin = Origin::of("https://kb.example.com").expect("an address");
         let token = Token::new("CANARY-4711-token").expect("a token");
-        let budget = Budget::in_memory(Limits::default());
+        let budget = Budget::in_memory(BudgetLimits::default());
         let options = ClientOptions::new(origin.as_str(), token, budget);
         let headers = headers(&options).expect("headers");
         assert!(!format!("{headers:?}").contains("4711"));

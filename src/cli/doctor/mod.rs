@@ -27,7 +27,7 @@ use crate::{
     model::time::wait_in_words,
     service::{
         Purpose, Service as _, ServiceRead as _,
-        budget::{Limits, Refusal},
+        budget::{BudgetLimits, Refusal},
         client::Client,
     },
 };
@@ -272,7 +272,10 @@ fn budget(config: &Config, client: &Client) -> Check {
             .help("the rest is kept for pushes; polls continue when older requests are a day old");
     }
     let own = config.options.budget;
-    let (minute, day) = (Limits::default().per_minute, Limits::default().per_day);
+    let (minute, day) = (
+        BudgetLimits::default().per_minute,
+        BudgetLimits::default().per_day,
+    );
     if own.per_minute > minute || own.per_day > day {
         let allowed = format!("{} a minute and {} a day", grouped(minute), grouped(day));
         return Check::new("budget", Verdict::Warning, message).help(format!(

@@ -3,7 +3,7 @@
 //! The requests of one second share an entry with the moment of the last request, so they expire late rather than
 //! early.
 
-use super::{Limits, clock::Moment};
+use super::{BudgetLimits, clock::Moment};
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, time::Duration};
 
@@ -82,7 +82,7 @@ impl Counts {
     }
 
     /// Notes the limit for a minute that the service named. A limit above ours counts only after a smaller limit.
-    pub(super) fn note_limit(&mut self, at: Moment, number: u32, limits: &Limits) {
+    pub(super) fn note_limit(&mut self, at: Moment, number: u32, limits: &BudgetLimits) {
         let known = self.limit.map(|limit| limit.number);
         let counts = number < limits.per_minute || known.is_some();
         if number > 0 && known != Some(number) && counts {
@@ -106,7 +106,7 @@ impl Counts {
     }
 
     /// Returns the limit for a minute: the smaller one of the settings and the service.
-    pub(super) fn per_minute(&self, limits: &Limits) -> u32 {
+    pub(super) fn per_minute(&self, limits: &BudgetLimits) -> u32 {
         let named = self.limit.map_or(u32::MAX, |limit| limit.number);
         limits.per_minute.min(named).max(1)
     }

@@ -7,7 +7,7 @@
 //! that `status` can read the remaining budget without the token. A command writes the record before it sends
 //! something, and only if the name changed.
 
-use super::{Budget, Limits, Store, SystemClock, counts::Counts};
+use super::{Budget, BudgetLimits, Store, SystemClock, counts::Counts};
 use crate::{drill::failpoint, model::Digest, service::origin::Origin};
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
@@ -110,7 +110,7 @@ impl Budget {
         dir: &Path,
         mirror: &Path,
         origin: &Origin,
-        limits: Limits,
+        limits: BudgetLimits,
     ) -> io::Result<Option<Self>> {
         let Some(name) = read(&place(dir, mirror, origin))? else {
             return Ok(None);
@@ -159,13 +159,13 @@ mod tests {
         let (user, mirror) = (user.expect("a folder"), mirror.expect("a folder"));
         let origin = Origin::of("https://kb.example.com").expect("an address");
         let last = |origin: &Origin| {
-            Budget::last_of(user.path(), mirror.path(), origin, Limits::default())
+            Budget::last_of(user.path(), mirror.path(), origin, BudgetLimits::default())
                 .expect("readable")
         };
         assert!(last(&origin).is_none(), "nothing was sent yet");
         for (token, spent) in [("one", 1), ("two", 2)] {
             let token = Token::new(token).expect("a token");
-            let budget = Budget::open(user.path(), &origin, &token, Limits::default());
+            let budget = Budget::open(user.path(), &origin, &token, BudgetLimits::default());
             let budget = budget.expect("opened");
             budget
                 .remember(user.path(), mirror.path(), &origin)

@@ -14,6 +14,7 @@ mod file;
 mod tests;
 
 use super::{Purpose, origin::Origin, token::Token};
+pub use crate::model::limits::BudgetLimits;
 use clock::{Clock, Moment, SystemClock, TokioClock};
 use counts::{Counts, DAY_MS, MINUTE_MS};
 use file::CountFile;
@@ -27,28 +28,6 @@ use std::{
 /// How often the lock is tried. Each holder needs well under a millisecond.
 const LOCK_TRIES: u32 = 2000;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-
-/// The limits of the budget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Requests in a rolling minute.
-    pub per_minute: u32,
-    /// Requests in a rolling day.
-    pub per_day: u32,
-    /// The percentage of both limits that polls leave to pushes.
-    pub reserve_for_pushes_percent: u8,
-}
-
-impl Default for Limits {
-    /// The service's limits (`docs/api.md`, A8.1) and a fifth for pushes.
-    fn default() -> Self {
-        Self {
-            per_minute: 60,
-            per_day: 1440,
-            reserve_for_pushes_percent: 20,
-        }
-    }
-}
 
 /// The reasons why a request may not be sent now.
 #[derive(Debug)]
@@ -86,7 +65,7 @@ pub struct Counted {
 /// The budget of one service and token. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    limits: Limits,
+    limits: BudgetLimits,
     clock: Arc<dyn Clock>,
     store: Store,
 }
@@ -99,7 +78,12 @@ enum Store {
 
 impl Budget {
     /// Opens the budget of a service and a token, in the folder `budget` below the user's state directory.
-    pub fn open(dir: &Path, origin: &Origin, token: &Token, limits: Limits) -> io::Result<Self> {
+    pub fn open(
+        dir: &Path,
+        origin: &Origin,
+        token: &Token,
+        limits: BudgetLimits,
+    ) -> io::Result<Self> {
         Self::open_with(dir, origin, token, limits, Arc::new(SystemClock))
     }
 
@@ -108,7 +92,7 @@ impl Budget {
         dir: &Path,
         origin: &Origin,
         token: &Token,
-        limits: Limits,
+        limits: BudgetLimits,
         clock: Arc<dyn Clock>,
     ) -> io::Result<Self> {
         let name = token.fingerprint(&["budget", origin.as_str()]);
@@ -121,12 +105,12 @@ impl Budget {
     }
 
     /// Makes a budget that ends with the process, on tokio's clock: for tests and simulations.
-    pub fn in_memory(limits: Limits) -> Self {
+    pub fn in_memory(limits: BudgetLimits) -> Self {
         Self::in_memory_with(limits, Arc::new(TokioClock::default()))
     }
 
     /// Makes a budget that ends with the process, with a given clock.
-    pub fn in_memory_with(limits: Limits, clock: Arc<dyn Clock>) -> Self {
+    pub fn in_memory_with(limits: BudgetLimits, clock: Arc<dyn Clock>) -> Self {
         Self {
             limits,
             clock,
@@ -287,7 +271,7 @@ impl Budget {
     fn share(&self, limit: u32, purpose: Purpose) -> u32 {
         let percent = match purpose {
             Purpose::Push => 100,
-            Purpose::Poll => 100_u32.saturating_sub(self.limits.reserve_for_pushes_percent.into()),
+            Purpose::Poll => 100_u32.saturating_sub(self.limits.reserve_for_pushes),
         };
         let share = u64::from(limit) * u64::from(percent) / 100;
         u32::try_from(share).unwrap_or(limit).max(1)

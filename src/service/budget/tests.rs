@@ -2,7 +2,7 @@
 
 use super::{
     super::{Purpose, origin::Origin, token::Token},
-    Budget, Limits, Refusal,
+    Budget, BudgetLimits, Refusal,
     clock::{Clock, Moment, SteppedClock},
 };
 use futures_util::future::BoxFuture;
@@ -21,20 +21,20 @@ use std::{
 const MINUTE: Duration = Duration::from_secs(61);
 const DAY: Duration = Duration::from_secs(86_401);
 
-fn limits(per_minute: u32, per_day: u32) -> Limits {
-    Limits {
+fn limits(per_minute: u32, per_day: u32) -> BudgetLimits {
+    BudgetLimits {
         per_minute,
         per_day,
-        reserve_for_pushes_percent: 20,
+        reserve_for_pushes: 20,
     }
 }
 
-fn open(dir: &Path, limits: Limits, clock: &Arc<SteppedClock>) -> Budget {
+fn open(dir: &Path, limits: BudgetLimits, clock: &Arc<SteppedClock>) -> Budget {
     let shared: Arc<dyn Clock> = clock.clone();
     open_on(dir, limits, shared)
 }
 
-fn open_on(dir: &Path, limits: Limits, clock: Arc<dyn Clock>) -> Budget {
+fn open_on(dir: &Path, limits: BudgetLimits, clock: Arc<dyn Clock>) -> Budget {
     let origin = Origin::of("https://kb.example.com").expect("an address");
     let token = Token::new("CANARY-4711-token").expect("a token");
     Budget::open_with(dir, &origin, &token, limits, clock).expect("a budget")
@@ -52,7 +52,7 @@ async fn take(budget: &Budget, purpose: Purpose, most: u32) -> u32 {
 async fn s8_a_minute_holds_sixty_and_polls_leave_the_reserve() {
     let clock = Arc::new(SteppedClock::default());
     let shared: Arc<dyn Clock> = clock.clone();
-    let budget = Budget::in_memory_with(Limits::default(), shared);
+    let budget = Budget::in_memory_with(BudgetLimits::default(), shared);
     assert_eq!(take(&budget, Purpose::Poll, 100).await, 48);
     assert_eq!(budget.left(), (12, 1392));
     assert_eq!(take(&budget, Purpose::Push, 100).await, 12);
@@ -83,7 +83,7 @@ async fn a_full_minute_frees_one_by_one_on_tokios_clock() {
 async fn s8_a_day_holds_1440_in_any_24_hours() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
-    let budget = open(dir.path(), Limits::default(), &clock);
+    let budget = open(dir.path(), BudgetLimits::default(), &clock);
     for _ in 0..24 {
         assert_eq!(take(&budget, Purpose::Push, 60).await, 60);
         clock.advance(MINUTE);
@@ -207,7 +207,7 @@ async fn without_a_boot_clock_records_of_the_future_run_out_all_the_same() {
 async fn f111_the_services_count_corrects_ours_downwards_only() {
     let clock = Arc::new(SteppedClock::default());
     let shared: Arc<dyn Clock> = clock.clone();
-    let budget = Budget::in_memory_with(Limits::default(), shared);
+    let budget = Budget::in_memory_with(BudgetLimits::default(), shared);
     take(&budget, Purpose::Push, 1).await;
     budget.observe(Some(60), Some(40)).await.expect("counted");
     assert_eq!(budget.left(), (40, 1420));
@@ -228,7 +228,7 @@ async fn f111_the_services_count_corrects_ours_downwards_only() {
 async fn f111_a_refusal_fills_the_minute_and_spends_nothing_of_the_day() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
-    let budget = open(dir.path(), Limits::default(), &clock);
+    let budget = open(dir.path(), BudgetLimits::default(), &clock);
     for day_left in [1439, 1438] {
         take(&budget, Purpose::Push, 1).await;
         clock.advance(Duration::from_secs(20));
@@ -248,7 +248,7 @@ async fn f111_a_refusal_fills_the_minute_and_spends_nothing_of_the_day() {
 async fn f110_a_429_holds_every_process_back() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
-    let [one, two] = [(); 2].map(|()| open(dir.path(), Limits::default(), &clock));
+    let [one, two] = [(); 2].map(|()| open(dir.path(), BudgetLimits::default(), &clock));
     one.block(Duration::from_secs(30)).await.expect("written");
     let Err(Refusal::Blocked { free_in }) = two.acquire(Purpose::Push).await else {
         panic!("blocked");
@@ -346,7 +346,7 @@ async fn two_values_on_one_file_never_spend_more_than_there_is() {
 async fn f141_the_file_is_private_and_names_neither_token_nor_service() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
-    let budget = open(dir.path(), Limits::default(), &clock);
+    let budget = open(dir.path(), BudgetLimits::default(), &clock);
     take(&budget, Purpose::Push, 1).await;
     let folder = dir.path().join("budget");
     let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
@@ -398,7 +398,7 @@ async fn the_file_does_not_grow_for_ever() {
 async fn a_file_that_cannot_be_written_sends_nothing() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
-    let budget = open(dir.path(), Limits::default(), &clock);
+    let budget = open(dir.path(), BudgetLimits::default(), &clock);
     take(&budget, Purpose::Push, 1).await;
     let path = counts_in(dir.path());
     std::fs::remove_file(&path).expect("gone");

@@ -3,7 +3,7 @@
 use super::super::{
     ArticlePatch, ErrorKind, ListRequest, Purpose, Service as _, ServiceRead as _,
     ServiceWrite as _,
-    budget::{Budget, Limits, clock::Clock},
+    budget::{Budget, BudgetLimits, clock::Clock},
     client::{Client, ClientError, ClientOptions, WaitReason},
     token::Token,
 };
@@ -225,10 +225,10 @@ async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() 
         let service = Responder::script(pages).await;
         let setup = service.client_with(|options| {
             let clock: Arc<dyn Clock> = options.budget.clock().clone();
-            let limits = Limits {
+            let limits = BudgetLimits {
                 per_minute: 60,
                 per_day,
-                reserve_for_pushes_percent: 0,
+                reserve_for_pushes: 0,
             };
             options.budget = Budget::in_memory_with(limits, clock);
         });
@@ -267,10 +267,10 @@ async fn s8_a_full_minute_is_waited_out_and_a_full_day_is_not() {
     let service = Responder::script(vec![good()]).await;
     let setup = service.client_with(|options| {
         let clock: Arc<dyn Clock> = options.budget.clock().clone();
-        let limits = Limits {
+        let limits = BudgetLimits {
             per_minute: 2,
             per_day: 5,
-            reserve_for_pushes_percent: 20,
+            reserve_for_pushes: 20,
         };
         options.budget = Budget::in_memory_with(limits, clock);
     });
@@ -313,7 +313,7 @@ async fn f111_the_limits_in_the_headers_are_heeded() {
 async fn f134_clear_text_is_for_this_machine_only() {
     let make = |url: &str, insecure| {
         let token = Token::new(CANARY).expect("a token");
-        let budget = Budget::in_memory(Limits::default());
+        let budget = Budget::in_memory(BudgetLimits::default());
         let mut options = ClientOptions::new(url, token, budget);
         options.allow_insecure_http = insecure;
         Client::new(options)

@@ -2,7 +2,7 @@
 
 use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
-    budget::{Budget, Limits, clock::Clock},
+    budget::{Budget, BudgetLimits, clock::Clock},
     client::ClientOptions,
     fingerprint::{Fingerprinter, KnownEntries},
 };
@@ -162,10 +162,10 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
         .await;
         let setup = service.client_with(|options| {
             let clock: Arc<dyn Clock> = options.budget.clock().clone();
-            let limits = Limits {
+            let limits = BudgetLimits {
                 per_minute: 10_000,
                 per_day: 10_000,
-                reserve_for_pushes_percent: 0,
+                reserve_for_pushes: 0,
             };
             options.budget = Budget::in_memory_with(limits, clock);
         });
@@ -544,10 +544,10 @@ async fn a_part_of_an_answer_is_no_listing() {
 async fn pages_take_at_most_a_quarter_of_the_day() {
     let limited = |per_day| {
         move |options: &mut ClientOptions| {
-            let limits = Limits {
+            let limits = BudgetLimits {
                 per_minute: 10_000,
                 per_day,
-                reserve_for_pushes_percent: 0,
+                reserve_for_pushes: 0,
             };
             options.budget = Budget::in_memory(limits);
         }

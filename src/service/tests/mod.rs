@@ -11,7 +11,7 @@ mod wires;
 
 use super::{
     budget::{
-        Budget, Limits,
+        Budget, BudgetLimits,
         clock::{Clock, SteppedClock},
     },
     client::{Client, ClientOptions, WaitNote},
@@ -207,7 +207,7 @@ impl Setup {
     pub(super) fn new(url: &str, change: impl FnOnce(&mut ClientOptions)) -> Self {
         let clock = Arc::new(SteppedClock::default());
         let shared: Arc<dyn Clock> = clock.clone();
-        let budget = Budget::in_memory_with(Limits::default(), shared);
+        let budget = Budget::in_memory_with(BudgetLimits::default(), shared);
         let token = Token::new(CANARY).expect("a token");
         let mut options = ClientOptions::new(url, token, budget);
         let waits: Arc<Mutex<Vec<WaitNote>>> = Arc::default();

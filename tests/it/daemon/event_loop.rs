@@ -25,7 +25,7 @@ use kbsync::{
     reconcile::{plan::Kind, snapshot::Direction},
     service::{
         ErrorKind, Purpose,
-        budget::{Budget, Limits, Refusal as NoBudget},
+        budget::{Budget, BudgetLimits, Refusal as NoBudget},
     },
     web::{health::illness, shared_status::SharedStatus},
 };
@@ -1736,7 +1736,7 @@ fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
 #[tokio::test(start_paused = true)]
 async fn f109_a_day_of_storms_never_exceeds_the_budget() {
     let stage = Stage {
-        budget: Some(Budget::in_memory(Limits::default())),
+        budget: Some(Budget::in_memory(BudgetLimits::default())),
         tick: Duration::from_secs(15),
         ..Stage::new()
     };
@@ -1833,7 +1833,7 @@ async fn f109_what_was_saved_goes_before_a_poll_all_day_long() {
 
 #[tokio::test(start_paused = true)]
 async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
-    let budget = Budget::in_memory(Limits::default());
+    let budget = Budget::in_memory(BudgetLimits::default());
     let stage = Stage {
         budget: Some(budget.clone()),
         tick: Duration::from_secs(5),

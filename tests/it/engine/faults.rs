@@ -11,7 +11,7 @@ use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Article, Options, RetryAfter, Sandbox};
-use kbsync::service::budget::Limits;
+use kbsync::service::budget::BudgetLimits;
 use kbsync::service::client::Client;
 use kbsync::service::{Purpose, ServiceRead as _};
 use std::sync::Arc;
@@ -381,10 +381,10 @@ async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes(
     assert!(whole >= 5);
     for left in 1..whole {
         let mut busy = self::busy().await;
-        let limits = Limits {
+        let limits = BudgetLimits {
             per_minute: 1_000,
             per_day: u32::try_from(left).expect("few"),
-            reserve_for_pushes_percent: 0,
+            reserve_for_pushes: 0,
         };
         let poor = Arc::new(client_within(&busy.world, limits));
         let rich = std::mem::replace(&mut busy.world.client, poor);
@@ -413,10 +413,10 @@ async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritte
         let category = world.sandbox().article(ids[0]).expect("there").category_id;
         world.article(category, "stays", "<p>other</p>");
         hostile::sync(&world).await;
-        let limits = Limits {
+        let limits = BudgetLimits {
             per_minute: 2,
             per_day: 1_000,
-            reserve_for_pushes_percent: 0,
+            reserve_for_pushes: 0,
         };
         // The minute has room for the listing and one write only, so the other write waits.
         world.client = Arc::new(client_within(&world, limits));
@@ -461,10 +461,10 @@ async fn poor(per_day: u64) -> (Stage, Vec<Uuid>, Arc<Client>) {
         .to_vec();
     hostile::sync(&world).await;
     hostile::sync(&world).await;
-    let limits = Limits {
+    let limits = BudgetLimits {
         per_minute: 1_000,
         per_day: u32::try_from(per_day).expect("few"),
-        reserve_for_pushes_percent: 0,
+        reserve_for_pushes: 0,
     };
     let poor = Arc::new(client_within(&world, limits));
     let rich = std::mem::replace(&mut world.client, poor);

@@ -11,7 +11,7 @@ use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::NewSeed;
 use kbsync::service::budget::clock::SteppedClock;
-use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::state::Subject;
@@ -100,7 +100,7 @@ async fn f092_a_formatter_over_all_files_is_paced_and_each_goes_once() {
         stage.edit(&path, "<p>One.</p>", "<p>\n  One.\n</p>");
     }
     let clock = Arc::new(SteppedClock::default());
-    let budget = Budget::in_memory_with(Limits::default(), clock.clone());
+    let budget = Budget::in_memory_with(BudgetLimits::default(), clock.clone());
     let token = Token::new(&stage.running.token()).expect("a token");
     let options = ClientOptions::new(&stage.running.url, token, budget);
     stage.client = Arc::new(Client::new(options).expect("a client"));
@@ -130,10 +130,10 @@ async fn f113_five_hundred_edits_take_two_days_of_budget_and_each_goes_once_in_o
         stage.edit(&format!("start/a{number:03}.html"), "One.", "Two.");
     }
     let clock = Arc::new(SteppedClock::default());
-    let limits = Limits {
+    let limits = BudgetLimits {
         per_minute: 60,
         per_day: 300,
-        ..Limits::default()
+        ..BudgetLimits::default()
     };
     let budget = Budget::in_memory_with(limits, clock.clone());
     stage.sandbox().clear_requests();

@@ -14,7 +14,7 @@ use kbsync::engine::report::{Ending, Report};
 use kbsync::model::WorkspaceId;
 use kbsync::sandbox::{Options, Paging, Snapshot};
 use kbsync::service::budget::clock::SteppedClock;
-use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::service::{ErrorKind, ServiceError, ServiceRead as _};
@@ -433,10 +433,10 @@ fn client(stage: &Stage) -> Client {
 
 /// Like [`client`], with a time limit for an answer.
 fn client_within(stage: &Stage, total_timeout: Duration) -> Client {
-    let limits = Limits {
+    let limits = BudgetLimits {
         per_minute: 100_000,
         per_day: 1_000_000,
-        reserve_for_pushes_percent: 20,
+        reserve_for_pushes: 20,
     };
     let token = Token::new(&stage.running.token()).expect("a token");
     let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
@@ -943,7 +943,7 @@ async fn f018_a_workspace_that_misbehaves() {
 async fn f014_answers_that_come_in_drops_are_not_waited_for_for_ever() {
     let stage = hostile::world_with(Options::unlimited()).await;
     let token = Token::new(&stage.running.token()).expect("a token");
-    let limits = Limits::default();
+    let limits = BudgetLimits::default();
     let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
     let client = Client::new(ClientOptions {
         total_timeout: Duration::from_millis(300),

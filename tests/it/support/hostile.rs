@@ -16,7 +16,7 @@ use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::Options;
 use kbsync::service::budget::clock::SteppedClock;
-use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::service::{
@@ -386,17 +386,17 @@ pub(crate) async fn world_with(options: Options) -> Stage {
     if let Some(folder) = folder_in_memory() {
         world.move_to(folder);
     }
-    let limits = Limits {
+    let limits = BudgetLimits {
         per_minute: 100_000,
         per_day: 1_000_000,
-        reserve_for_pushes_percent: 20,
+        reserve_for_pushes: 20,
     };
     let client = Arc::new(client_within(&world, limits));
     Stage { world, client }
 }
 
 /// A client whose waits pass at once.
-pub(crate) fn client_within(world: &World, limits: Limits) -> Client {
+pub(crate) fn client_within(world: &World, limits: BudgetLimits) -> Client {
     let token = Token::new(&world.running.token()).expect("a token");
     let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
     Client::new(ClientOptions::new(&world.running.url, token, budget)).expect("a client")

@@ -12,7 +12,7 @@ use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use kbsync::service::budget::clock::SteppedClock;
-use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::state::{Binding, Store};
@@ -114,10 +114,10 @@ impl World {
 
     pub(crate) fn client(&self) -> Client {
         let token = Token::new(&self.running.token()).expect("a token");
-        let limits = Limits {
+        let limits = BudgetLimits {
             per_minute: 100_000,
             per_day: 1_000_000,
-            reserve_for_pushes_percent: 20,
+            reserve_for_pushes: 20,
         };
         Client::new(ClientOptions::new(
             &self.running.url,

@@ -7,7 +7,7 @@ use super::kb::failure;
 use super::world::{Shared, World};
 use futures_util::future::BoxFuture;
 use kbsync::service::budget::clock::{Clock, Moment};
-use kbsync::service::budget::{Budget, Limits, Refusal};
+use kbsync::service::budget::{Budget, BudgetLimits, Refusal};
 use kbsync::service::{Answer, ErrorKind, Purpose};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,15 +38,15 @@ impl Clock for WorldClock {
 }
 
 /// Returns the limits: the service's, or a few requests, so that a short trace can spend them.
-fn limits(thrifty: bool) -> Limits {
+fn limits(thrifty: bool) -> BudgetLimits {
     if thrifty {
-        Limits {
+        BudgetLimits {
             per_minute: 6,
             per_day: 45,
-            ..Limits::default()
+            ..BudgetLimits::default()
         }
     } else {
-        Limits::default()
+        BudgetLimits::default()
     }
 }
 
