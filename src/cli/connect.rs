@@ -101,7 +101,7 @@ pub(super) fn client(
     });
     set(&mut options);
     Client::new(options).map_err(|error| {
-        let is_usage = !matches!(error, ClientError::Transport(_));
+        let is_usage = !matches!(error, ClientError::Header | ClientError::Tls(_));
         let mut failure = Failure::from(error);
         if is_usage {
             failure.code = ExitCode::Usage;

@@ -165,17 +165,6 @@ pub enum ClientError {
         /// The service.
         origin: String,
     },
-    /// The HTTP client could not be built.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
-}
-
-/// The longest wait for a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The reasons why the HTTP client could not be built.
-#[derive(Debug, thiserror::Error)]
-pub enum TransportError {
     /// The token is invalid in a header.
     #[error("the token cannot be sent in a header")]
     Header,
@@ -184,8 +173,11 @@ pub enum TransportError {
     Tls(#[source] reqwest::Error),
 }
 
+/// The longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Builds the client for one origin, with the headers of every request.
-pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, TransportError> {
+pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, ClientError> {
     install_tls();
     let headers = headers(options)?;
     let builder = || configure(options, origin, headers.clone());
@@ -197,18 +189,18 @@ pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, 
             builder()
                 .tls_certs_only(built_in_roots()?)
                 .build()
-                .map_err(TransportError::Tls)
+                .map_err(ClientError::Tls)
         }
     }
 }
 
 /// Returns the certificates that Mozilla trusted when this program was built.
-fn built_in_roots() -> Result<Vec<Certificate>, TransportError> {
+fn built_in_roots() -> Result<Vec<Certificate>, ClientError> {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
         .map(|der| Certificate::from_der(der))
         .collect::<Result<_, _>>()
-        .map_err(TransportError::Tls)
+        .map_err(ClientError::Tls)
 }
 
 fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> ClientBuilder {
@@ -235,10 +227,10 @@ fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> Cl
     }
 }
 
-fn headers(options: &ClientOptions) -> Result<HeaderMap, TransportError> {
+fn headers(options: &ClientOptions) -> Result<HeaderMap, ClientError> {
     let bearer = options.token.bearer();
     let mut value =
-        HeaderValue::from_str(bearer.expose_secret()).map_err(|_| TransportError::Header)?;
+        HeaderValue::from_str(bearer.expose_secret()).map_err(|_| ClientError::Header)?;
     value.set_sensitive(true);
     let mut headers = HeaderMap::new();
     headers.insert(AUTHORIZATION, value);
