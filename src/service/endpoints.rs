@@ -9,7 +9,7 @@ use super::{
     client::{Call, Client},
     entry_reader::EntryReader,
     retry::Verb,
-    wire::{self, BasesAnswer, CategoryPost, Shown, WireArticle, WireBase, WireCategory},
+    wire::{self, BasesAnswer, Shown, WireArticle, WireBase, WireCategory},
 };
 use crate::model::{ArticleId, CategoryId, WorkspaceId};
 use reqwest::Url;
@@ -99,8 +99,7 @@ impl ServiceWrite for Client {
     }
 
     async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
-        let new = CategoryPost::from(new);
-        let call = self.call_with(Verb::Post, "api/category", Purpose::Push, &new);
+        let call = self.call_with(Verb::Post, "api/category", Purpose::Push, new);
         self.one_category(&call, None).await
     }
 

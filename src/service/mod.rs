@@ -29,7 +29,7 @@ mod wire;
 mod tests;
 
 pub use error::{ErrorKind, ServiceError};
-pub use wire::{ArticlePatch, CategoryPatch, NewArticle};
+pub use wire::{ArticlePatch, CategoryPatch, NewArticle, NewCategory};
 
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Fingerprint, Flags, Revision, WorkspaceId,
@@ -177,15 +177,6 @@ pub enum Purpose {
     Push,
     /// For a scheduled poll: leaves the reserve.
     Poll,
-}
-
-/// A new category (A4.9).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewCategory {
-    /// The workspace.
-    pub workspace: WorkspaceId,
-    /// Its texts; the slug is always sent, empty descriptions are not.
-    pub version: CategoryVersion,
 }
 
 /// The reading half of the service.

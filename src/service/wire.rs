@@ -3,12 +3,12 @@
 //! Unknown fields are ignored, optional fields may be absent, and a `null` text is empty. Flags and numbers may be
 //! numbers, strings or booleans: `1`, `"1"` or `true`. An id must be a UUID.
 
-use super::{Figures, NewCategory, RemoteArticle, RemoteCategory, Workspace};
+use super::{Figures, RemoteArticle, RemoteCategory, Workspace};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId, article::MAX_CHARS,
 };
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeOwned, Visitor},
 };
 use serde_json::value::RawValue;
@@ -237,28 +237,24 @@ pub struct ArticlePatch {
     pub keywords: Option<String>,
 }
 
-/// The body of `POST /api/category`.
-#[derive(Serialize)]
-pub(super) struct CategoryPost<'a> {
-    base_id: WorkspaceId,
-    name: &'a str,
-    slug: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    meta_description: &'a str,
+/// A new category: the body of `POST /api/category` (A4.9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NewCategory {
+    /// The workspace.
+    #[serde(rename = "base_id")]
+    pub workspace: WorkspaceId,
+    /// Its texts; the slug is always sent, empty descriptions are not.
+    #[serde(flatten, serialize_with = "without_empty_descriptions")]
+    pub version: CategoryVersion,
 }
 
-impl<'a> From<&'a NewCategory> for CategoryPost<'a> {
-    fn from(new: &'a NewCategory) -> Self {
-        Self {
-            base_id: new.workspace,
-            name: &new.version.name,
-            slug: &new.version.slug,
-            description: &new.version.description,
-            meta_description: &new.version.meta_description,
-        }
-    }
+fn without_empty_descriptions<S: Serializer>(
+    version: &CategoryVersion,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    let fields = CategoryVersion::FIELDS.map(|field| (field.key(), version.get(field)));
+    let is_sent = |(key, text): &(&str, &str)| matches!(*key, "name" | "slug") || !text.is_empty();
+    to.collect_map(fields.into_iter().filter(is_sent))
 }
 
 /// Changes to a category: the body of `PUT /api/category/{id}` (A4.10). Fields that are `None` are not sent.

@@ -2,7 +2,7 @@
 
 use super::super::{
     ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory,
-    wire::{CategoryPost, Shown, WireArticle, WireBase, peek_id},
+    wire::{Shown, WireArticle, WireBase, peek_id},
     wire::{as_flag, one},
 };
 use super::{article_id, article_json, category_id, workspace_id};
@@ -183,7 +183,7 @@ fn s4_9_and_s4_10_categories_are_sent() {
         },
     };
     assert_eq!(
-        value(CategoryPost::from(&new)),
+        value(&new),
         json!({"base_id": workspace_id(), "name": "N", "slug": "n"})
     );
     let patch = CategoryPatch {
