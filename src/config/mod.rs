@@ -37,11 +37,7 @@ pub use crate::model::limits::{BudgetLimits, MaxDeletes, OnConflict};
 use crate::model::{CategoryId, WorkspaceId};
 use std::{path::PathBuf, time::Duration};
 
-/// The name of the settings file, whose folder is the mirror.
-pub use crate::model::path::SETTINGS_FILE;
-
-/// The private folder of a mirror.
-pub const PRIVATE_FOLDER: &str = ".kbsync";
+pub use crate::model::path::{PRIVATE_FOLDER, SETTINGS_FILE};
 
 /// Looks up an environment variable. An empty variable counts as unset, because compose files write unset variables as
 /// empty ones.

@@ -14,8 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The private folder in a mirror: state, lock and socket.
-pub const PRIVATE_FOLDER: &str = ".kbsync";
+pub use crate::model::path::PRIVATE_FOLDER;
 
 /// The time for which [`Lock::holder`] may keep the lock from a process that acquires it.
 const LOOK: Duration = Duration::from_millis(50);

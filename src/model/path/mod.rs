@@ -21,6 +21,9 @@ pub const CATEGORY_FILE: &str = "_category.yaml";
 /// The settings, in the root of the mirror.
 pub const SETTINGS_FILE: &str = "kbsync.yaml";
 
+/// The private folder in a mirror: state, lock and socket.
+pub const PRIVATE_FOLDER: &str = ".kbsync";
+
 /// The ending of a conflict copy.
 pub const CONFLICT_EXTENSION: &str = ".conflict.html";
 
