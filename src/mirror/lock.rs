@@ -56,6 +56,13 @@ pub enum LockError {
 }
 
 impl fmt::Display for LockError {
+impl LockError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Io { path, source }
+    }
+}
+
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Taken(Some(owner)) => write!(f, "lock the mirror: {owner} has it"),
@@ -89,10 +96,7 @@ impl Lock {
     fn attempt(mirror: &Path, doing: &str) -> Result<Self, LockError> {
         private_folder(mirror)?;
         let path = lock_path(mirror);
-        let fail = |source| LockError::Io {
-            path: path.clone(),
-            source,
-        };
+        let fail = |source| LockError::io(&path, source);
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let Some(file) = open_regular(&path, &mut options).map_err(fail)? else {
@@ -103,10 +107,7 @@ impl Lock {
     }
 
     fn claim(mut file: File, path: PathBuf, doing: &str) -> Result<Self, LockError> {
-        let fail = |source| LockError::Io {
-            path: path.clone(),
-            source,
-        };
+        let fail = |source| LockError::io(&path, source);
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockError::Taken(read_owner(&mut file))),
@@ -187,10 +188,7 @@ pub fn lock_path(mirror: &Path) -> PathBuf {
 /// Only for a workspace that was never synced: a missing folder of a known workspace is an error, never an empty
 /// snapshot.
 pub fn make_root(folder: &Path) -> Result<(), LockError> {
-    fs::create_dir_all(folder).map_err(|source| LockError::Io {
-        path: folder.to_owned(),
-        source,
-    })?;
+    fs::create_dir_all(folder).map_err(|source| LockError::io(folder, source))?;
     failpoint::pass("lock: workspace folder made");
     Ok(())
 }
@@ -198,24 +196,21 @@ pub fn make_root(folder: &Path) -> Result<(), LockError> {
 /// Creates the private folder of a mirror, accessible to its owner only and ignored by git. Returns its path.
 pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
     let folder = mirror.join(PRIVATE_FOLDER);
-    let fail = |path: &Path, source| LockError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let fail = |source| LockError::io(&folder, source);
     match DirBuilder::new().mode(0o700).create(&folder) {
         Ok(()) => failpoint::pass("lock: private folder made"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let found = fs::symlink_metadata(&folder).map_err(|source| fail(&folder, source))?;
+            let found = fs::symlink_metadata(&folder).map_err(fail)?;
             if !found.is_dir() {
                 return Err(LockError::NotAFolder(folder));
             }
         }
-        Err(source) => return Err(fail(&folder, source)),
+        Err(source) => return Err(fail(source)),
     }
     let ignore = folder.join(".gitignore");
     match ignore_all(&ignore) {
         Ok(()) => Ok(folder),
-        Err(source) => Err(fail(&ignore, source)),
+        Err(source) => Err(LockError::io(&ignore, source)),
     }
 }
 
