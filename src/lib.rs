@@ -28,7 +28,7 @@
 //! - [`state`]: the stored facts, and the promise of each row.
 //! - [`engine`]: one cycle, readable top to bottom like a recipe.
 //! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: its health and its metrics.
-//! - [`config`] and [`cli`]: settings and commands.
+//! - [`config`] and [`cli`]: settings and commands; `files`: whole and durable files of the user's own.
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
 //! - [`drill`]: fail points, compiled in for the tests only.
 //!
@@ -40,6 +40,7 @@ pub mod config;
 pub mod daemon;
 pub mod drill;
 pub mod engine;
+mod files;
 pub mod mirror;
 pub mod model;
 pub mod reconcile;

@@ -9,12 +9,12 @@
 //! records. The commands ask the user.
 
 use super::{ConfigError, TokenSource};
+use crate::files::{self, if_there};
 use crate::model::Digest;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::DirBuilder,
-    io::{self, Write as _},
-    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
+    io,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
@@ -128,13 +128,9 @@ pub fn revoke(dir: &Path, folder: &Path) -> Result<Option<Agreement>, ConfigErro
 pub fn agreements(dir: &Path) -> Result<Vec<Agreement>, ConfigError> {
     let folder = dir.join(FOLDER);
     let failed = |source| unusable(&folder, "cannot be read", source);
-    let entries = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
+    let entries = if_there(std::fs::read_dir(&folder)).map_err(failed)?;
     let mut agreed = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let path = entry.map_err(failed)?.path();
         // A file with another extension is an unfinished record.
         if path.extension().is_some_and(|ending| ending == ENDING) {
@@ -156,10 +152,9 @@ fn record(dir: &Path, folder: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<Option<Agreement>, ConfigError> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unusable(path, "cannot be read", error)),
+    let text = if_there(std::fs::read(path));
+    let Some(text) = text.map_err(|source| unusable(path, "cannot be read", source))? else {
+        return Ok(None);
     };
     let damaged = |_unreadable| {
         ConfigError::of_file(
@@ -171,21 +166,11 @@ fn read(path: &Path) -> Result<Option<Agreement>, ConfigError> {
     serde_json::from_slice(&text).map(Some).map_err(damaged)
 }
 
-/// Writes a record atomically, readable for its owner alone.
 fn write(path: &Path, agreement: &Agreement) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    files::make_folder(path.parent().unwrap_or(path))?;
     let mut text = serde_json::to_vec_pretty(agreement)?;
     text.push(b'\n');
-    // `tempfile` creates the file with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&text)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    files::replace(path, &text)
 }
 
 fn unusable(path: &Path, what: &str, source: io::Error) -> ConfigError {

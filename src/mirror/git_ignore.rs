@@ -4,6 +4,7 @@
 //! the work tree down to the mirror. The rule is only ever appended; a link, or anything else that is not a regular
 //! file, stays unchanged.
 
+use crate::files::if_there;
 use crate::model::path::CONFLICT_EXTENSION;
 use ignore::{
     Match,
@@ -84,15 +85,10 @@ pub enum Added {
 
 /// Adds the rule to one of git's files. A missing file is created.
 pub fn add_line(file: &Path) -> io::Result<Added> {
-    match fs::symlink_metadata(file) {
-        Ok(found) if !found.is_file() => return Ok(Added::NotAFile),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(folder) = file.parent() {
-                fs::create_dir_all(folder)?;
-            }
-        }
-        Err(error) => return Err(error),
+    match (if_there(fs::symlink_metadata(file))?, file.parent()) {
+        (Some(found), _) if !found.is_file() => return Ok(Added::NotAFile),
+        (None, Some(folder)) => fs::create_dir_all(folder)?,
+        (Some(_), _) | (None, None) => {}
     }
     let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let mut file = OpenOptions::new()

@@ -4,6 +4,7 @@
 //! second process who holds the lock (failures rows 116 and 117).
 
 use crate::drill::failpoint;
+use crate::files::if_there;
 use std::{
     fmt,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -55,7 +56,6 @@ pub enum LockError {
     },
 }
 
-impl fmt::Display for LockError {
 impl LockError {
     fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
@@ -63,6 +63,7 @@ impl LockError {
     }
 }
 
+impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Taken(Some(owner)) => write!(f, "lock the mirror: {owner} has it"),
@@ -137,15 +138,12 @@ impl Lock {
     /// Returns the holder of a mirror's lock without acquiring the lock; `None`: the lock is free.
     pub fn holder(mirror: &Path) -> Result<Option<Owner>, LockError> {
         let path = lock_path(mirror);
-        let fail = |source| LockError::Io {
-            path: path.clone(),
-            source,
-        };
-        let mut file = match open_regular(&path, &mut OpenOptions::new()) {
-            Ok(Some(file)) => file,
-            Ok(None) => return Err(LockError::NotAFile(path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(fail(error)),
+        let fail = |source| LockError::io(&path, source);
+        let found = if_there(open_regular(&path, &mut OpenOptions::new())).map_err(fail)?;
+        let mut file = match found {
+            Some(Some(file)) => file,
+            Some(None) => return Err(LockError::NotAFile(path)),
+            None => return Ok(None),
         };
         match file.try_lock_shared() {
             Ok(()) => Ok(None),
@@ -217,11 +215,9 @@ pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
 /// Writes the `.gitignore`. A file that somebody changed is left alone. An empty file is rewritten: the process died
 /// between creating and writing it.
 fn ignore_all(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() || found.len() > 0 => return Ok(()),
-        Ok(_empty) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    let found = if_there(fs::symlink_metadata(path))?;
+    if found.is_some_and(|found| !found.is_file() || found.len() > 0) {
+        return Ok(());
     }
     let mut file = OpenOptions::new()
         .write(true)
@@ -236,11 +232,9 @@ fn ignore_all(path: &Path) -> io::Result<()> {
 /// blocks: an unpacked archive may contain a pipe that has no writer.
 fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     use rustix::fs::OFlags;
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => return Ok(None),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    let found = if_there(fs::symlink_metadata(path))?;
+    if found.is_some_and(|found| !found.is_file()) {
+        return Ok(None);
     }
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = options

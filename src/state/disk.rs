@@ -4,12 +4,11 @@
 //! anything. The content of the database is not known here.
 
 use super::{ErrorKind, Outcome, StateError};
+use crate::files::if_there;
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -45,14 +44,6 @@ fn regular(path: PathBuf) -> Outcome<PathBuf> {
     }
 }
 
-/// Creates a folder and its missing parents, readable by the owner only. An existing folder stays as it is.
-pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-}
-
 /// Returns the path of a file that SQLite puts beside the database.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
@@ -77,11 +68,7 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
     }
     narrow(path)?;
     for ending in ["-wal", "-shm", "-journal"] {
-        match narrow(&beside(path, ending)) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
+        if_there(narrow(&beside(path, ending)))?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@
 //! earlier kbsync, or lost its id, and counts as made for another folder.
 
 use super::{Outcome, StateError, Store, disk};
+use crate::files::{self, if_there};
 use crate::model::Timestamp;
 use std::{
-    fs,
-    io::{self, Write as _},
+    fs, io,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
@@ -110,23 +110,14 @@ impl Home {
             return Ok(false);
         };
         let path = self.records.join(id.to_string());
-        match fs::read(&path) {
-            Ok(found) => Ok(found.strip_suffix(b"\n").unwrap_or(&found) == self.bytes()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(StateError::io(error).at(Some(&path))),
-        }
+        let found = if_there(fs::read(&path));
+        let found = found.map_err(|error| StateError::io(error).at(Some(&path)))?;
+        Ok(found.is_some_and(|found| found.strip_suffix(b"\n").unwrap_or(&found) == self.bytes()))
     }
 
     fn record(&self, id: &str) -> io::Result<()> {
-        disk::make_folder(&self.records)?;
-        // The file's permissions are 0600.
-        let mut file = tempfile::NamedTempFile::new_in(&self.records)?;
-        file.write_all(self.bytes())?;
-        file.write_all(b"\n")?;
-        file.as_file().sync_all()?;
-        let path = self.records.join(id);
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        files::make_folder(&self.records)?;
+        files::replace(&self.records.join(id), &[self.bytes(), b"\n"].concat())
     }
 
     fn bytes(&self) -> &[u8] {

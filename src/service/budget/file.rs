@@ -8,14 +8,16 @@
 //! something, and only if the name changed.
 
 use super::{Budget, BudgetLimits, Store, SystemClock, counts::Counts};
-use crate::{drill::failpoint, model::Digest, service::origin::Origin};
+use crate::{
+    drill::failpoint,
+    files::{self, if_there},
+    model::Digest,
+    service::origin::Origin,
+};
 use std::{
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    fs::{File, OpenOptions, TryLockError},
     io::{self, Write as _},
-    os::unix::{
-        ffi::OsStrExt as _,
-        fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    },
+    os::unix::{ffi::OsStrExt as _, fs::OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -30,10 +32,7 @@ pub(super) struct CountFile {
 impl CountFile {
     /// Names the file, and creates its folder.
     pub(super) fn at(folder: &Path, name: &str) -> io::Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        files::make_folder(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
             name: name.to_owned(),
@@ -57,20 +56,16 @@ impl CountFile {
 
     /// Reads the counts.
     pub(super) fn read(&self) -> io::Result<Counts> {
-        match std::fs::read(self.path()) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Counts::default()),
-            Err(error) => Err(error),
+        match if_there(std::fs::read(self.path()))? {
+            Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            None => Ok(Counts::default()),
         }
     }
 
     /// Replaces the counts. The caller has the lock.
     pub(super) fn replace(&self, counts: &Counts) -> io::Result<()> {
         failpoint::pass("budget: before a request is counted");
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&serde_json::to_vec(counts)?)?;
-        file.as_file().sync_all()?;
-        file.persist(self.path()).map_err(|error| error.error)?;
+        files::replace(&self.path(), &serde_json::to_vec(counts)?)?;
         failpoint::pass("budget: request counted");
         Ok(())
     }
@@ -141,11 +136,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     let is_name = |name: &String| {
         (1..=LONGEST).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
-    match std::fs::read_to_string(path) {
-        Ok(name) => Ok(Some(name).filter(is_name)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(if_there(std::fs::read_to_string(path))?.filter(is_name))
 }
 
 #[cfg(test)]

@@ -6,13 +6,11 @@
 //! the commands do not bind it.
 
 use super::token::Token;
+use crate::files::{self, if_there};
 use crate::model::host::{base_address, is_this_machine};
 use reqwest::Url;
 use std::{
-    fmt,
-    fs::DirBuilder,
-    io::{self, Write},
-    os::unix::fs::DirBuilderExt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -117,11 +115,7 @@ pub fn check_origin(
         return Err(visit.elsewhere(known));
     }
     // If the folder cannot be made, the token cannot be bound, so it is not sent.
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&visit.folder)
-        .map_err(|source| visit.unknown(source))?;
+    files::make_folder(&visit.folder).map_err(|source| visit.unknown(source))?;
     Ok(Some(visit))
 }
 
@@ -151,20 +145,23 @@ impl FirstVisit {
         }
         known.push(self.origin.to_string());
         let text = known.join("\n") + "\n";
-        replace(&self.folder, &self.path, &text).map_err(|source| self.unknown(source))
+        files::replace(&self.path, text.as_bytes()).map_err(|source| self.unknown(source))
     }
 
     /// Returns the origins that may receive the token; none if there is no file yet.
     fn known(&self) -> Result<Vec<String>, OriginError> {
-        let read = match std::fs::read_to_string(&self.path) {
-            Ok(text) if text.is_empty() => {
-                Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"))
+        let text = if_there(std::fs::read_to_string(&self.path));
+        match text.map_err(|source| self.unknown(source))? {
+            Some(text) if text.is_empty() => {
+                let empty = io::Error::new(io::ErrorKind::InvalidData, "it is empty");
+                Err(self.unknown(empty))
             }
-            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
-        };
-        read.map_err(|source| self.unknown(source))
+            text => Ok(text
+                .unwrap_or_default()
+                .lines()
+                .map(str::to_owned)
+                .collect()),
+        }
     }
 
     fn elsewhere(&self, known: Vec<String>) -> OriginError {
@@ -187,26 +184,11 @@ fn write_new(folder: &Path, path: &Path, text: &str) -> io::Result<bool> {
     if path.try_exists()? {
         return Ok(false);
     }
-    match written(folder, text)?.persist_noclobber(path) {
+    match files::unnamed(folder, text.as_bytes())?.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error),
     }
-}
-
-fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
-    written(folder, text)?
-        .persist(path)
-        .map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Returns a temporary file (0600) with this text, durable on disk.
-fn written(folder: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    Ok(file)
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
+use crate::files::if_there;
 use bodies::Packing;
 pub use meta::ListingEntry;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 pub use spool::SeenBody;
 use spool::Spool;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -170,13 +170,9 @@ impl Store {
 }
 
 fn is_still(path: &Path, was: Identity) -> Outcome<()> {
-    match disk::identity(path) {
-        Ok(is) if is == was => Ok(()),
-        Ok(_) => Err(StateError::new(ErrorKind::Gone).at(Some(path))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(StateError::new(ErrorKind::Gone).at(Some(path)))
-        }
-        Err(error) => Err(StateError::io(error).at(Some(path))),
+    let is = if_there(disk::identity(path));
+    if is.map_err(|error| StateError::io(error).at(Some(path)))? == Some(was) {
+        return Ok(());
     }
 }
 
@@ -205,6 +201,7 @@ fn transact<T>(
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
+    Err(StateError::new(ErrorKind::Gone).at(Some(path)))
     let tx = Transaction::begin(conn)?;
     let mut writing = Writing {
         conn: tx.conn,

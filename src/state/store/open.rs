@@ -3,6 +3,7 @@
 use super::{Store, TimeOfDay, bodies::Packing, spool::Spool};
 use crate::{
     drill::failpoint,
+    files::{self, if_there},
     model::{Timestamp, WorkspaceId},
     state::{
         Binding, ErrorKind, Outcome, StateError,
@@ -34,7 +35,7 @@ const SMALL_PAGE: i64 = 1024;
 impl Store {
     /// Creates the folder of a database if there is none, for its owner only.
     pub fn prepare(dir: &Path) -> Outcome<()> {
-        disk::make_folder(dir).map_err(|error| StateError::io(error).at(Some(dir)))
+        files::make_folder(dir).map_err(|error| StateError::io(error).at(Some(dir)))
     }
 
     /// Opens the database in an existing folder, and creates the database if there is none.
@@ -54,10 +55,10 @@ impl Store {
     /// `None`: there is no database, or nothing was ever recorded in it. With a binding, a state with another binding
     /// is refused.
     pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> Outcome<Option<Self>> {
-        match fs::symlink_metadata(dir.join(disk::FILE)) {
-            Ok(_found) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StateError::io(error).at(Some(&dir.join(disk::FILE)))),
+        let file = dir.join(disk::FILE);
+        let found = if_there(fs::symlink_metadata(&file));
+        if (found.map_err(|error| StateError::io(error).at(Some(&file)))?).is_none() {
+            return Ok(None);
         }
         let path = disk::locate(dir)?;
         let found = open_reader(&path, binding).map_err(|error| error.at(Some(&path)))?;

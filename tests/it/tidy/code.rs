@@ -6,14 +6,15 @@
 use std::path::{Path, PathBuf};
 
 /// The modules below `src/`, each with the modules of ours that it may import.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     // Contains no code in a release.
     ("drill", &[]),
     ("model", &[]),
-    ("config", &["model"]),
-    ("mirror", &["model"]),
-    ("service", &["model"]),
-    ("state", &["model"]),
+    ("files", &[]),
+    ("config", &["model", "files"]),
+    ("mirror", &["model", "files"]),
+    ("service", &["model", "files"]),
+    ("state", &["model", "files"]),
     ("reconcile", &["model"]),
     (
         "engine",
@@ -56,6 +57,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
     (
         "std::fs",
         &[
+            "files",
             "mirror",
             "state",
             "config",
