@@ -5,34 +5,20 @@
 //! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is NULL if the
 //! service has the same value as the file, which is nearly always so.
 
-/// The steps from an empty database to the present schema.
-pub(super) const STEPS: &[&str] = &[
-    FIRST,
-    TOMBSTONES_BY_REVISION,
-    REPLACED_BEFORE,
-    UNCONFIRMED_IDS,
-    JOURNAL,
-    BACKOFF,
-    INDEX,
-    SETTLED_COPIES,
-    LISTING_ENTRIES,
-    CREATIONS,
-    WAITING,
-];
-
-/// A reader's stand-in for each step that a database has not taken; empty if reads are the same without the step.
-pub(super) const STAND_INS: &[&str] = &[
-    "",
-    "",
-    WITHOUT_REPLACED_BEFORE,
-    WITHOUT_UNCONFIRMED_IDS,
-    WITHOUT_JOURNAL,
-    WITHOUT_BACKOFF,
-    "",
-    "",
-    WITHOUT_LISTING_ENTRIES,
-    WITHOUT_CREATIONS,
-    WITHOUT_WAITING,
+/// The steps from an empty database to the present schema, each with a reader's stand-in for it: empty if reads are the
+/// same without the step.
+pub(super) const STEPS: &[(&str, &str)] = &[
+    (FIRST, ""),
+    (TOMBSTONES_BY_REVISION, ""),
+    (REPLACED_BEFORE, WITHOUT_REPLACED_BEFORE),
+    (UNCONFIRMED_IDS, WITHOUT_UNCONFIRMED_IDS),
+    (JOURNAL, WITHOUT_JOURNAL),
+    (BACKOFF, WITHOUT_BACKOFF),
+    (INDEX, ""),
+    (SETTLED_COPIES, ""),
+    (LISTING_ENTRIES, WITHOUT_LISTING_ENTRIES),
+    (CREATIONS, WITHOUT_CREATIONS),
+    (WAITING, WITHOUT_WAITING),
 ];
 
 const FIRST: &str = "

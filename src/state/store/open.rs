@@ -156,7 +156,7 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
 fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
     prepare(&conn)?;
     migrate::refuse_programs(&conn)?;
-    if !migrate::make_readable(&conn, schema::STEPS, schema::STAND_INS)? {
+    if !migrate::make_readable(&conn, schema::STEPS)? {
         return Ok(None);
     }
     let Some(bound) = bound_to(&conn)? else {
