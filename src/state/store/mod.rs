@@ -23,11 +23,11 @@ use super::{
     disk::{self, Identity},
 };
 use crate::drill::{death, failpoint};
-use crate::model::Timestamp;
 use crate::files::if_there;
 use bodies::Packing;
+use crate::model::Timestamp;
 pub use meta::ListingEntry;
-use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, TransactionBehavior};
 pub use spool::SeenBody;
 use spool::Spool;
 use std::path::{Path, PathBuf};

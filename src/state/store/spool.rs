@@ -3,7 +3,7 @@
 //! Gathered bodies are stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
 //! need stay in memory.
 
-use super::{Store, Writing, transact};
+use super::{Store, Writing};
 use crate::model::TextDigest;
 use crate::state::{Outcome, SeenVersion};
 use std::collections::BTreeMap;
@@ -60,11 +60,8 @@ impl Store {
             return Ok(());
         }
         self.stay()?;
-        let (now, gathered) = (self.now(), self.spool.take());
-        let stored = transact(&mut self.conn, &self.packing, now, |tx| {
-            tx.put_gathered(gathered)
-        });
-        stored.map_err(|error| error.at(self.path.as_deref()))
+        let gathered = self.spool.take();
+        self.transact(self.now(), |tx| tx.put_gathered(gathered))
     }
 
     /// Begins or ends a dry run, in which [`Store::write_unless_dry_run`] and [`Store::gather`] store nothing.
