@@ -18,20 +18,15 @@ use crate::{
 };
 use rusqlite::{Row, params};
 
+/// The columns that are read: an older state has the last superseded version in columns of its own.
 macro_rules! article_columns {
     () => {
         "id, folder, file, \
          local_title, local_slug, local_category, local_introtext, local_keywords, local_text, \
          remote_title, remote_slug, remote_category, remote_introtext, remote_keywords, remote_text, \
          revision, file_enabled, file_draft, remote_enabled, remote_draft, visibility, \
-         stamp_size, stamp_mtime, stamp_ctime, stamp_inode, written, replaced_before"
-    };
-}
-
-/// The columns that are read: an older state has the last superseded version in columns of its own.
-macro_rules! stored_columns {
-    () => {
-        concat!(article_columns!(), ", replaced_digest, replaced_revision")
+         stamp_size, stamp_mtime, stamp_ctime, stamp_inode, written, replaced_before, \
+         replaced_digest, replaced_revision"
     };
 }
 
@@ -42,15 +37,9 @@ macro_rules! select {
     };
 }
 
-const ALL: &str = select!(stored_columns, "articles");
-const ONE: &str = select!(stored_columns, "articles WHERE id = ?1");
-const AT_PLACE: &str = select!(stored_columns, "articles WHERE folder = ?1 AND file = ?2");
-const PUT: &str = concat!(
-    "INSERT OR REPLACE INTO articles (",
-    article_columns!(),
-    ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)"
-);
+const ALL: &str = select!(article_columns, "articles");
+const ONE: &str = select!(article_columns, "articles WHERE id = ?1");
+const AT_PLACE: &str = select!(article_columns, "articles WHERE folder = ?1 AND file = ?2");
 
 /// The columns of the index `articles_index`, and no others.
 macro_rules! index_columns {
@@ -126,40 +115,37 @@ impl Writing<'_> {
         self.end_rest_before_article(article)?;
         let (local, remote) = (&article.local, &article.remote);
         let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
-        self.run(
-            PUT,
-            params![
-                article.id,
-                article.place.folder,
-                article.place.file,
-                local.title,
-                local.slug,
-                local.category,
-                local.introtext,
-                local.keywords,
-                local.text,
-                unless_equal(&remote.title, &local.title),
-                unless_equal(&remote.slug, &local.slug),
-                unless_equal(&remote.category, &local.category),
-                unless_equal(&remote.introtext, &local.introtext),
-                unless_equal(&remote.keywords, &local.keywords),
-                unless_equal(&remote.text, &local.text),
-                article.revision,
-                article.file_flags.enabled,
-                article.file_flags.draft,
-                article.remote_flags.enabled,
-                article.remote_flags.draft,
-                article.visibility,
-                size,
-                mtime,
-                ctime,
-                inode,
-                article.written,
-                (!article.superseded.is_empty()).then_some(Json(&article.superseded)),
-                local.digest(),
-                remote.digest(),
-            ],
-        )
+        insert!(self, "INSERT OR REPLACE INTO articles", {
+            id: article.id,
+            folder: article.place.folder,
+            file: article.place.file,
+            local_title: local.title,
+            local_slug: local.slug,
+            local_category: local.category,
+            local_introtext: local.introtext,
+            local_keywords: local.keywords,
+            local_text: local.text,
+            remote_title: unless_equal(&remote.title, &local.title),
+            remote_slug: unless_equal(&remote.slug, &local.slug),
+            remote_category: unless_equal(&remote.category, &local.category),
+            remote_introtext: unless_equal(&remote.introtext, &local.introtext),
+            remote_keywords: unless_equal(&remote.keywords, &local.keywords),
+            remote_text: unless_equal(&remote.text, &local.text),
+            revision: article.revision,
+            file_enabled: article.file_flags.enabled,
+            file_draft: article.file_flags.draft,
+            remote_enabled: article.remote_flags.enabled,
+            remote_draft: article.remote_flags.draft,
+            visibility: article.visibility,
+            stamp_size: size,
+            stamp_mtime: mtime,
+            stamp_ctime: ctime,
+            stamp_inode: inode,
+            written: article.written,
+            replaced_before: (!article.superseded.is_empty()).then_some(Json(&article.superseded)),
+            local_digest: local.digest(),
+            remote_digest: remote.digest(),
+        })
     }
 
     /// Deletes the base of one article. The article's versions stay in the history.
@@ -178,27 +164,24 @@ impl Writing<'_> {
         self.end_rest_before_category(category)?;
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
-        self.run(
-            PUT_CATEGORY,
-            params![
-                category.id,
-                category.folder,
-                local.name,
-                local.slug,
-                local.description,
-                local.meta_description,
-                remote.name,
-                remote.slug,
-                remote.description,
-                remote.meta_description,
-                category.revision,
-                category.read_at,
-                size,
-                mtime,
-                ctime,
-                inode,
-            ],
-        )
+        insert!(self, "INSERT OR REPLACE INTO categories", {
+            id: category.id,
+            folder: category.folder,
+            local_name: local.name,
+            local_slug: local.slug,
+            local_description: local.description,
+            local_meta_description: local.meta_description,
+            remote_name: remote.name,
+            remote_slug: remote.slug,
+            remote_description: remote.description,
+            remote_meta_description: remote.meta_description,
+            revision: category.revision,
+            read_at: category.read_at,
+            stamp_size: size,
+            stamp_mtime: mtime,
+            stamp_ctime: ctime,
+            stamp_inode: inode,
+        })
     }
 
     /// Reads the base of one category as this transaction sees it.
@@ -303,11 +286,6 @@ macro_rules! category_columns {
 
 const ALL_CATEGORIES: &str = select!(category_columns, "categories");
 const ONE_CATEGORY: &str = select!(category_columns, "categories WHERE id = ?1");
-const PUT_CATEGORY: &str = concat!(
-    "INSERT OR REPLACE INTO categories (",
-    category_columns!(),
-    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
-);
 
 fn category_row(row: &Row<'_>) -> rusqlite::Result<CategoryRow> {
     Ok(CategoryRow {

@@ -17,65 +17,52 @@ use rusqlite::{
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
-macro_rules! id_column {
-    ($($name:ident),*) => {$(
+/// Inserts a row: takes the beginning of the statement, each column with its value, and the end of the statement.
+macro_rules! insert {
+    ($tx:expr, $start:literal, { $first:ident: $value:expr $(, $column:ident: $other:expr)* $(,)? } $(, $end:literal)?) => {
+        $tx.run(
+            concat!(
+                $start, " (", stringify!($first) $(, ", ", stringify!($column))*,
+                ") VALUES (?" $(, next_value!($column))*, ")" $(, " ", $end)?
+            ),
+            rusqlite::params![$value $(, $other)*],
+        )
+    };
+}
+
+macro_rules! next_value {
+    ($column:ident) => {
+        ", ?"
+    };
+}
+
+/// Makes types that are stored as one value: takes the stored value, and the conversion back from it.
+macro_rules! column {
+    ($($name:ident: $to:expr, $stored:ty => $from:expr;)*) => {$(
         impl ToSql for $name {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.as_bytes())))
+                let to: fn(&Self) -> ValueRef<'_> = $to;
+                Ok(ToSqlOutput::Borrowed(to(self)))
             }
         }
 
         impl FromSql for $name {
             fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                <[u8; 16]>::column_result(value).map(|bytes| Self::new(Uuid::from_bytes(bytes)))
+                <$stored>::column_result(value).map($from)
             }
         }
     )*};
 }
 
-id_column!(ArticleId, CategoryId, WorkspaceId);
-
-macro_rules! bytes_column {
-    ($length:literal: $($name:ident),*) => {$(
-        impl ToSql for $name {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.as_bytes())))
-            }
-        }
-
-        impl FromSql for $name {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                <[u8; $length]>::column_result(value).map(Self::from_bytes)
-            }
-        }
-    )*};
-}
-
-bytes_column!(32: Digest, TextDigest);
-bytes_column!(20: Fingerprint);
-
-impl ToSql for Revision {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        self.0.to_sql()
-    }
-}
-
-impl FromSql for Revision {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        String::column_result(value).map(Self)
-    }
-}
-
-impl ToSql for Timestamp {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        self.0.to_sql()
-    }
-}
-
-impl FromSql for Timestamp {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        i64::column_result(value).map(Self)
-    }
+column! {
+    ArticleId: |id| ValueRef::Blob(id.as_bytes()), [u8; 16] => |id| Self::new(Uuid::from_bytes(id));
+    CategoryId: |id| ValueRef::Blob(id.as_bytes()), [u8; 16] => |id| Self::new(Uuid::from_bytes(id));
+    WorkspaceId: |id| ValueRef::Blob(id.as_bytes()), [u8; 16] => |id| Self::new(Uuid::from_bytes(id));
+    Digest: |digest| ValueRef::Blob(digest.as_bytes()), [u8; 32] => Self::from_bytes;
+    TextDigest: |digest| ValueRef::Blob(digest.as_bytes()), [u8; 32] => Self::from_bytes;
+    Fingerprint: |fingerprint| ValueRef::Blob(fingerprint.as_bytes()), [u8; 20] => Self::from_bytes;
+    Revision: |revision| ValueRef::Text(revision.0.as_bytes()), String => Self;
+    Timestamp: |time| ValueRef::Integer(time.0), i64 => Self;
 }
 
 macro_rules! word_column {

@@ -79,26 +79,24 @@ impl Store {
 impl Writing<'_> {
     /// Adds a line to the log, under this transaction's moment.
     pub fn event(&mut self, deed: &Deed) -> Outcome<()> {
-        self.run(
-            "INSERT INTO events (at, action, side, path, article, detail) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                self.now,
-                deed.action,
-                deed.side,
-                deed.path,
-                deed.id,
-                deed.detail
-            ],
-        )
+        insert!(self, "INSERT INTO events", {
+            at: self.now,
+            action: deed.action,
+            side: deed.side,
+            path: deed.path,
+            article: deed.id,
+            detail: deed.detail,
+        })
     }
 
     /// Releases exactly one held action. `kind` is a part of the table's key, so it holds the fingerprint, too.
     pub fn approve(&mut self, side: Side, fingerprint: Digest) -> Outcome<()> {
-        self.run(
-            "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
-            params![side, fingerprint.to_string(), fingerprint, self.now],
-        )
+        insert!(self, "INSERT OR REPLACE INTO approvals", {
+            side: side,
+            kind: fingerprint.to_string(),
+            held: fingerprint,
+            at: self.now,
+        })
     }
 
     /// Uses up an approval, if there is one of exactly this action.
@@ -111,19 +109,13 @@ impl Writing<'_> {
 
     /// Counts a deletion that was carried out on one side.
     pub fn count_deletion(&mut self, side: Side, approved: bool) -> Outcome<()> {
-        self.run(
-            "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, 1)",
-            params![self.now, side, approved],
-        )
+        insert!(self, "INSERT INTO deletions", { at: self.now, side: side, approved: approved, count: 1 })
     }
 
     /// Remembers that kbsync deleted an article at this revision: an answer that shows the revision again is a stale
     /// read.
     pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
-        self.run(
-            "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
-            params![id, revision, self.now],
-        )
+        insert!(self, "INSERT OR REPLACE INTO tombstones", { article: id, revision: revision, at: self.now })
     }
 
     /// Remembers that kbsync deleted an article, at the revision that was seen and at the revisions in the article's

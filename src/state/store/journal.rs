@@ -102,10 +102,11 @@ impl Store {
 impl Writing<'_> {
     /// Stores a change of the mirror before the change is made.
     pub fn begin_change(&mut self, change: &Journalled) -> Outcome<()> {
-        self.run(
-            "INSERT INTO journal (slot, entry, changes) VALUES (?1, ?2, ?3)",
-            params![change.slot, Json(&change.entry), Json(&change.rows)],
-        )
+        insert!(self, "INSERT INTO journal", {
+            slot: change.slot,
+            entry: Json(&change.entry),
+            changes: Json(&change.rows),
+        })
     }
 
     /// Deletes a change from the journal: the change is recorded, or was never made.
@@ -135,18 +136,17 @@ impl Writing<'_> {
     /// Stores a displaced file, or its last known stamp and digest.
     pub fn put_displaced(&mut self, row: &DisplacedRow) -> Outcome<()> {
         let [size, mtime, ctime, inode] = stamp_columns(Some(row.known.stamp));
-        self.run("INSERT OR REPLACE INTO displaced (slot, folder, file, stamp_size, stamp_mtime, \
-                 stamp_ctime, stamp_inode, digest, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", params![
-                row.slot,
-                row.place.folder,
-                row.place.file,
-                size,
-                mtime,
-                ctime,
-                inode,
-                row.known.digest,
-                row.since,
-            ])
+        insert!(self, "INSERT OR REPLACE INTO displaced", {
+            slot: row.slot,
+            folder: row.place.folder,
+            file: row.place.file,
+            stamp_size: size,
+            stamp_mtime: mtime,
+            stamp_ctime: ctime,
+            stamp_inode: inode,
+            digest: row.known.digest,
+            since: row.since,
+        })
     }
 
     /// Deletes the row of a displaced file.

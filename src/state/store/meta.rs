@@ -88,41 +88,31 @@ impl Writing<'_> {
 
     /// Writes an article's figures, if they differ. A known address stays if the new figures have none.
     pub fn put_figures(&mut self, id: ArticleId, figures: &FigureRow) -> Outcome<()> {
-        self.run(
-            "INSERT INTO figures (article, views, happy, neutral, sad, full_url) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-             ON CONFLICT (article) DO UPDATE SET \
+        insert!(self, "INSERT INTO figures", {
+            article: id,
+            views: figures.views,
+            happy: figures.happy,
+            neutral: figures.neutral,
+            sad: figures.sad,
+            full_url: figures.full_url,
+        }, "ON CONFLICT (article) DO UPDATE SET \
              views = excluded.views, happy = excluded.happy, neutral = excluded.neutral, \
              sad = excluded.sad, full_url = coalesce(excluded.full_url, full_url) \
              WHERE (views, happy, neutral, sad, full_url) IS NOT (excluded.views, \
              excluded.happy, excluded.neutral, excluded.sad, \
-             coalesce(excluded.full_url, full_url))",
-            params![
-                id,
-                figures.views,
-                figures.happy,
-                figures.neutral,
-                figures.sad,
-                figures.full_url
-            ],
-        )
+             coalesce(excluded.full_url, full_url))")
     }
 
     /// Writes or replaces the entry at a position.
     pub fn put_listing_entry(&mut self, position: usize, entry: &ListingEntry) -> Outcome<()> {
-        self.run(
-            "INSERT OR REPLACE INTO listing_entries \
-             (position, article, fingerprint, said, enabled, draft) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                number(position),
-                entry.article,
-                entry.fingerprint,
-                entry.version,
-                entry.flags.enabled,
-                entry.flags.draft,
-            ],
-        )
+        insert!(self, "INSERT OR REPLACE INTO listing_entries", {
+            position: number(position),
+            article: entry.article,
+            fingerprint: entry.fingerprint,
+            said: entry.version,
+            enabled: entry.flags.enabled,
+            draft: entry.flags.draft,
+        })
     }
 
     /// Removes the entries from a position on.

@@ -7,9 +7,10 @@
 //!
 //! The mirror's lock decides which process may open the store.
 
+#[macro_use]
+mod columns;
 mod base;
 mod bodies;
-mod columns;
 mod events;
 mod journal;
 mod meta;
@@ -24,8 +25,8 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::files::if_there;
-use bodies::Packing;
 use crate::model::Timestamp;
+use bodies::Packing;
 pub use meta::ListingEntry;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, TransactionBehavior};
 pub use spool::SeenBody;
@@ -101,8 +102,34 @@ impl Store {
     ) -> Outcome<T> {
         self.flush_bodies()?;
         self.stay()?;
-        let outcome = transact(&mut self.conn, &self.packing, now, work);
-        outcome.map_err(|error| error.at(self.path.as_deref()))
+        self.transact(now, work)
+    }
+
+    fn transact<T>(
+        &mut self,
+        now: Timestamp,
+        work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let (conn, packing) = (&mut self.conn, &self.packing);
+        let transact = || {
+            let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let conn = &*tx;
+            let mut writing = Writing { conn, now, packing };
+            let value = work(&mut writing)?;
+            // An error that `work` ignored may have rolled the transaction back.
+            writing.sql()?;
+            failpoint::pass("state: before commit");
+            if death::came() {
+                return Err(StateError {
+                    detail: "the process died before the commit".to_owned(),
+                    ..StateError::new(ErrorKind::Io)
+                });
+            }
+            tx.commit()?;
+            failpoint::pass("state: after commit");
+            Ok(value)
+        };
+        transact().map_err(|error: StateError| error.at(self.path.as_deref()))
     }
 
     /// The time of day.
@@ -174,6 +201,7 @@ fn is_still(path: &Path, was: Identity) -> Outcome<()> {
     if is.map_err(|error| StateError::io(error).at(Some(path)))? == Some(was) {
         return Ok(());
     }
+    Err(StateError::new(ErrorKind::Gone).at(Some(path)))
 }
 
 fn all<T, C: FromIterator<T>>(
@@ -193,66 +221,6 @@ fn one<T>(
     map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
     conn.prepare_cached(sql)?.query_row(params, map).optional()
-}
-
-fn transact<T>(
-    conn: &mut Connection,
-    packing: &Packing,
-    now: Timestamp,
-    work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
-) -> Outcome<T> {
-    Err(StateError::new(ErrorKind::Gone).at(Some(path)))
-    let tx = Transaction::begin(conn)?;
-    let mut writing = Writing {
-        conn: tx.conn,
-        now,
-        packing,
-    };
-    let value = work(&mut writing)?;
-    // An error that `work` ignored may have rolled the transaction back.
-    writing.sql()?;
-    failpoint::pass("state: before commit");
-    if death::came() {
-        return Err(StateError {
-            detail: "the process died before the commit".to_owned(),
-            ..StateError::new(ErrorKind::Io)
-        });
-    }
-    tx.commit()?;
-    failpoint::pass("state: after commit");
-    Ok(value)
-}
-
-/// A transaction, rolled back unless it is committed. Its own statements stay prepared, too.
-struct Transaction<'store> {
-    conn: &'store Connection,
-}
-
-impl<'store> Transaction<'store> {
-    /// Begins a transaction. No other transaction can be open, because the connection is borrowed exclusively.
-    fn begin(conn: &'store mut Connection) -> rusqlite::Result<Self> {
-        let conn = &*conn;
-        execute(conn, "BEGIN IMMEDIATE")?;
-        Ok(Self { conn })
-    }
-
-    fn commit(self) -> rusqlite::Result<()> {
-        execute(self.conn, "COMMIT")
-    }
-}
-
-impl Drop for Transaction<'_> {
-    fn drop(&mut self) {
-        // In autocommit mode, the transaction was committed, or SQLite has rolled it back.
-        if !self.conn.is_autocommit() {
-            // If even the rollback fails, the next transaction cannot begin, and returns the reason.
-            let _told_by_the_next = execute(self.conn, "ROLLBACK");
-        }
-    }
-}
-
-fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(sql)?.execute([]).map(drop)
 }
 
 /// An open transaction. Every method makes one change.

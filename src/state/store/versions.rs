@@ -181,28 +181,23 @@ impl Writing<'_> {
             return Ok(None);
         }
         let words = &seen.version;
-        self.run(
-            "INSERT OR REPLACE INTO versions (subject, number, at, folder, file, side, cause, \
-             title, slug, category, introtext, keywords, text, whole, digest) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-            params![
-                key,
-                number,
-                self.now,
-                seen.place.folder,
-                seen.place.file,
-                seen.side,
-                seen.cause,
-                words.title,
-                words.slug,
-                words.category,
-                words.introtext,
-                words.keywords,
-                words.text,
-                seen.file,
-                digest,
-            ],
-        )?;
+        insert!(self, "INSERT OR REPLACE INTO versions", {
+            subject: key,
+            number: number,
+            at: self.now,
+            folder: seen.place.folder,
+            file: seen.place.file,
+            side: seen.side,
+            cause: seen.cause,
+            title: words.title,
+            slug: words.slug,
+            category: words.category,
+            introtext: words.introtext,
+            keywords: words.keywords,
+            text: words.text,
+            whole: seen.file,
+            digest: digest,
+        })?;
         Ok(u64::try_from(number).ok())
     }
 
@@ -251,14 +246,11 @@ impl Writing<'_> {
             Subject::Article(id) => (Some(*id), None),
             Subject::File(place) => (None, Some(place)),
         };
-        self.run(
-            "INSERT INTO subjects (article, folder, file) VALUES (?1, ?2, ?3)",
-            params![
-                article,
-                place.map(|place| &place.folder),
-                place.map(|place| &place.file)
-            ],
-        )?;
+        insert!(self, "INSERT INTO subjects", {
+            article: article,
+            folder: place.map(|place| &place.folder),
+            file: place.map(|place| &place.file),
+        })?;
         Ok(self.sql()?.last_insert_rowid())
     }
 }

@@ -77,22 +77,17 @@ impl Writing<'_> {
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
         self.end_rest()?;
         self.remove_conflict(conflict.id)?;
-        self.run(
-            "INSERT INTO conflicts \
-             (article, folder, file, local, remote, revision, copy, reason, at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                conflict.id,
-                conflict.place.folder,
-                conflict.place.file,
-                Json(&conflict.local),
-                conflict.remote.as_ref().map(Json),
-                conflict.revision,
-                conflict.copy,
-                conflict.reason,
-                conflict.at,
-            ],
-        )?;
+        insert!(self, "INSERT INTO conflicts", {
+            article: conflict.id,
+            folder: conflict.place.folder,
+            file: conflict.place.file,
+            local: Json(&conflict.local),
+            remote: conflict.remote.as_ref().map(Json),
+            revision: conflict.revision,
+            copy: conflict.copy,
+            reason: conflict.reason,
+            at: conflict.at,
+        })?;
         let sql = "INSERT OR IGNORE INTO conflict_digests (article, digest) VALUES (?1, ?2)";
         for version in std::iter::once(&conflict.local).chain(&conflict.remote) {
             self.run(sql, params![conflict.id, version.text])?;
@@ -156,17 +151,13 @@ impl Writing<'_> {
     /// Records an attempt, in place of the earlier attempt.
     pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> Outcome<()> {
         let (kind, id) = columns(&target);
-        self.run(
-            "INSERT OR REPLACE INTO backoff (kind, id, last_asked, failures, answer) \
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![
-                kind,
-                id,
-                attempt.last_asked,
-                attempt.failures,
-                attempt.answer
-            ],
-        )
+        insert!(self, "INSERT OR REPLACE INTO backoff", {
+            kind: kind,
+            id: id,
+            last_asked: attempt.last_asked,
+            failures: attempt.failures,
+            answer: attempt.answer,
+        })
     }
 
     /// Deletes an attempt, so that the service is asked again at once.
