@@ -1,13 +1,12 @@
 //! A category's file, `_category.yaml`: kbsync's keys among the writer's own, as in front matter.
 
 use super::{
-    NotReady, Written, at,
+    NotReady, Written,
     block::Block,
-    check_lengths,
     frame::{self, Frame},
-    id_of, misspelt, near_keys,
+    source::Source,
     splice::{self, Edit},
-    text_of,
+    values::{at, check_lengths, id_of, misspelt, text_of},
 };
 use crate::model::{CategoryId, Field};
 
@@ -17,9 +16,12 @@ const KEYS: [&str; 5] = ["id", "name", "slug", "description", "meta_description"
 /// A parsed category's file.
 #[derive(Clone, Debug)]
 pub struct CategoryDocument {
-    source: String,
-    frame: Frame,
-    block: Block,
+    source: Source,
+    words: Words,
+}
+
+#[derive(Clone, Debug)]
+struct Words {
     id: Option<CategoryId>,
     name: Option<String>,
     slug: Option<String>,
@@ -72,27 +74,60 @@ impl CategoryDocument {
     }
 
     fn read(bytes: &[u8]) -> Result<Self, NotReady> {
-        let source = frame::decode(bytes)?;
-        let frame = Frame::of_category(source);
-        let block = frame.read_block(source)?;
-        let mut document = Self {
-            source: source.to_owned(),
-            frame,
-            block,
-            id: None,
-            name: None,
-            slug: None,
-            description: String::new(),
-            meta_description: String::new(),
-        };
-        document
-            .read_words()
-            .map_err(|problem| document.frame.in_file(problem))?;
-        Ok(document)
+        let text = frame::decode(bytes)?;
+        let source = Source::read(text, Frame::of_category(text))?;
+        let words = Words::read(&source.block).map_err(|problem| source.frame.in_file(problem))?;
+        Ok(Self { source, words })
     }
 
-    fn read_words(&mut self) -> Result<(), NotReady> {
-        let block = &self.block;
+    /// Writes a new file.
+    pub fn compose(changes: &CategoryChanges) -> String {
+        splice::write_new(&changes.edits())
+    }
+
+    /// Returns the file with the changes; equal values are left untouched.
+    pub fn edit(&self, changes: &CategoryChanges) -> String {
+        self.source.edit(&KEYS, &changes.edits())
+    }
+
+    /// The category's id, when the file has one.
+    pub fn id(&self) -> Option<CategoryId> {
+        self.words.id
+    }
+
+    /// The name; `None`: the category is named after its folder, made readable.
+    pub fn name(&self) -> Option<&str> {
+        self.words.name.as_deref()
+    }
+
+    /// The value of `slug:`; `None`: the folder's name is the slug.
+    pub fn slug(&self) -> Option<&str> {
+        self.words.slug.as_deref()
+    }
+
+    /// The description; empty when there is none.
+    pub fn description(&self) -> &str {
+        &self.words.description
+    }
+
+    /// The description for search engines; empty when there is none.
+    pub fn meta_description(&self) -> &str {
+        &self.words.meta_description
+    }
+
+    /// Returns the keys that are similar to kbsync's: each with its line and the key that was meant.
+    pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
+        self.source.near_keys(&KEYS)
+    }
+
+    /// The whole file as read.
+    pub fn source(&self) -> &str {
+        &self.source.text
+    }
+}
+
+impl Words {
+    fn read(block: &Block) -> Result<Self, NotReady> {
         if block.entries.is_empty() {
             return Err(NotReady::new(
                 "the file has no keys",
@@ -103,86 +138,28 @@ impl CategoryDocument {
             Ok(text_of(block, field.key())?.map(str::to_owned))
         };
         let name = text(Field::Name)?;
-        // A category without a name of its own would be named after its folder.
-        if block.get(Field::Name.key()).is_none()
-            && let Some(problem) = misspelt(block, Field::Name, &KEYS, |_| true)
-        {
-            return Err(problem);
+        match block.get(Field::Name.key()) {
+            Some(entry) if name.as_deref().unwrap_or_default().trim().is_empty() => {
+                return Err(at(
+                    entry,
+                    "the name is empty",
+                    "write one, or remove the line to take the folder's name",
+                ));
+            }
+            Some(_) => {}
+            // A category without a name of its own would be named after its folder.
+            None => misspelt(block, Field::Name, &KEYS, |_| true).map_or(Ok(()), Err)?,
         }
-        if let (Some(entry), true) = (
-            block.get(Field::Name.key()),
-            name.as_deref().is_none_or(|name| name.trim().is_empty()),
-        ) {
-            return Err(at(
-                entry,
-                "the name is empty",
-                "write one, or remove the line to take the folder's name",
-            ));
-        }
-        self.id = id_of(block)?.map(CategoryId::new);
-        self.slug = text(Field::Slug)?.filter(|slug| !slug.is_empty());
-        self.description = text(Field::Description)?.unwrap_or_default();
-        self.meta_description = text(Field::MetaDescription)?.unwrap_or_default();
-        self.name = name;
-        check_lengths(
-            block,
-            [
-                (Field::Name, self.name.as_deref().unwrap_or_default()),
-                (Field::Slug, self.slug.as_deref().unwrap_or_default()),
-            ],
-        )
-    }
-
-    /// Writes a new file.
-    pub fn compose(changes: &CategoryChanges) -> String {
-        splice::write_new(&changes.edits())
-    }
-
-    /// Returns the file with the changes; equal values are left untouched.
-    pub fn edit(&self, changes: &CategoryChanges) -> String {
-        let end = if self.frame.crlf { "\r\n" } else { "\n" };
-        let block = splice::apply(
-            self.frame.block(&self.source),
-            &self.block,
-            &KEYS,
-            &changes.edits(),
-            end,
-        );
-        self.frame.with_block(&self.source, &block)
-    }
-
-    /// The category's id, when the file has one.
-    pub fn id(&self) -> Option<CategoryId> {
-        self.id
-    }
-
-    /// The name; `None`: the category is named after its folder, made readable.
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
-    /// The value of `slug:`; `None`: the folder's name is the slug.
-    pub fn slug(&self) -> Option<&str> {
-        self.slug.as_deref()
-    }
-
-    /// The description; empty when there is none.
-    pub fn description(&self) -> &str {
-        &self.description
-    }
-
-    /// The description for search engines; empty when there is none.
-    pub fn meta_description(&self) -> &str {
-        &self.meta_description
-    }
-
-    /// Returns the keys that are similar to kbsync's: each with its line and the key that was meant.
-    pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
-        near_keys(&self.frame, &self.block, &KEYS)
-    }
-
-    /// The whole file as read.
-    pub fn source(&self) -> &str {
-        &self.source
+        let words = Self {
+            id: id_of(block)?.map(CategoryId::new),
+            slug: text(Field::Slug)?.filter(|slug| !slug.is_empty()),
+            description: text(Field::Description)?.unwrap_or_default(),
+            meta_description: text(Field::MetaDescription)?.unwrap_or_default(),
+            name,
+        };
+        let texts = [(Field::Name, &words.name), (Field::Slug, &words.slug)];
+        let texts = texts.map(|(field, text)| (field, text.as_deref().unwrap_or_default()));
+        check_lengths(block, texts)?;
+        Ok(words)
     }
 }

@@ -10,18 +10,20 @@
 mod block;
 mod category;
 mod frame;
+mod quoting;
+mod source;
 mod splice;
+mod values;
 
 pub use category::{CategoryChanges, CategoryDocument};
 pub use frame::{MAX_FILE, NotReady, has_conflict_markers};
 
-use crate::model::{
-    ArticleId, CategoryId, Field, Flags, TextDigest, Version,
-    article::{MAX_CHARS, over_limit},
-};
-use block::{Block, Entry, Style, Value};
+use crate::model::{ArticleId, CategoryId, Field, Flags, TextDigest, Version};
+use block::Block;
 use frame::Frame;
+use source::Source;
 use splice::{Edit, Written};
+use values::{check_lengths, flag_of, id_of, text_of, title_of};
 
 /// kbsync's keys, in the order in which they are written.
 const KEYS: [&str; 7] = [
@@ -34,61 +36,10 @@ const KEYS: [&str; 7] = [
     "keywords",
 ];
 
-/// Returns the key of kbsync, among `keys`, that another key was probably meant to be.
-fn near_key(key: &str, keys: &[&'static str]) -> Option<&'static str> {
-    let typed = key.to_lowercase();
-    // Short words are similar by chance.
-    let slips = if typed.len() < 6 { 1 } else { 2 };
-    let near = keys.iter().filter(|known| known.len() > 3);
-    let near = near.map(|&known| (strsim::damerau_levenshtein(&typed, known), known));
-    let nearest = near.min().filter(|(distance, _)| *distance <= slips);
-    nearest.map(|(_, known)| known)
-}
-
-/// Returns the unknown keys that are similar to kbsync's: each with its line in the file and the key that was meant.
-fn near_keys<'b>(
-    frame: &Frame,
-    block: &'b Block,
-    keys: &'static [&'static str],
-) -> impl Iterator<Item = (&'b str, usize, &'static str)> {
-    let before = frame.lines_before();
-    let own = block.entries.iter();
-    let own = own.filter(|entry| !keys.contains(&entry.key.as_str()));
-    own.filter_map(move |entry| {
-        let meant = near_key(&entry.key, keys)?;
-        Some((entry.key.as_str(), before + entry.lines.start + 1, meant))
-    })
-}
-
-/// Returns the fault of a key that was probably meant to be this one.
-fn misspelt(
-    block: &Block,
-    field: Field,
-    keys: &[&'static str],
-    may_be: impl Fn(&Entry) -> bool,
-) -> Option<NotReady> {
-    let key = field.key();
-    let mut entries = block.entries.iter();
-    // A category has a name, and an article has a title.
-    let is_meant = |entry: &&Entry| {
-        let is_own = !keys.contains(&entry.key.as_str());
-        is_own && near_key(&entry.key, keys) == Some(key)
-            || (field == Field::Name && entry.key == "title")
-    };
-    let entry = entries.find(|entry| is_meant(entry) && may_be(entry))?;
-    Some(at(
-        entry,
-        &format!("`{}` is not a key of kbsync in this file", entry.key),
-        &format!("did you mean `{key}`? If not, rename that key"),
-    ))
-}
-
 /// A parsed article's file.
 #[derive(Clone, Debug)]
 pub struct Document {
-    source: String,
-    frame: Frame,
-    block: Block,
+    source: Source,
     words: Words,
     /// The body, if it differs from the source because CRLF was read as LF.
     text: Option<String>,
@@ -161,24 +112,13 @@ impl Document {
     /// Reads a file. Conflict markers of git in the body make it not ready.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
         let document = Self::parse_with_markers(bytes)?;
-        document.check_lengths()?;
-        if !has_conflict_markers(document.text()) {
-            return Ok(document);
+        match document.check() {
+            Ok(()) => Ok(document),
+            Err(problem) => Err(NotReady {
+                id: document.id(),
+                ..problem
+            }),
         }
-        let before = document.lines_before_text();
-        let within = document
-            .text()
-            .lines()
-            .position(|line| line.starts_with("<<<<<<<"))
-            .unwrap_or(0);
-        Err(NotReady {
-            id: document.id(),
-            ..NotReady::at(
-                before + within + 1,
-                "the body has conflict markers of git",
-                "choose what to keep and remove the lines of `<`, `=` and `>`",
-            )
-        })
     }
 
     /// Reads a file whose body may have conflict markers of git and whose fields may be over the limits: an article on
@@ -190,7 +130,13 @@ impl Document {
         })
     }
 
-    fn check_lengths(&self) -> Result<(), NotReady> {
+    /// Returns the article that the `id:` line of a file names, even if the file is broken.
+    pub fn id_in(bytes: &[u8]) -> Option<ArticleId> {
+        Self::parse(bytes).map_or_else(|problem| problem.id, |document| document.id())
+    }
+
+    /// Checks the lengths of the fields, and that the body has no conflict markers.
+    fn check(&self) -> Result<(), NotReady> {
         let words = &self.words;
         let texts = [
             (Field::Title, words.title.as_str()),
@@ -198,22 +144,27 @@ impl Document {
             (Field::Introtext, &words.introtext),
             (Field::Keywords, &words.keywords),
         ];
-        check_lengths(&self.block, texts).map_err(|problem| NotReady {
-            id: self.id(),
-            ..self.frame.in_file(problem)
-        })
+        check_lengths(&self.source.block, texts)
+            .map_err(|problem| self.source.frame.in_file(problem))?;
+        if !has_conflict_markers(self.text()) {
+            return Ok(());
+        }
+        let mut lines = self.text().lines();
+        let within = lines.position(|line| line.starts_with("<<<<<<<"));
+        Err(NotReady::at(
+            self.lines_before_text() + within.unwrap_or(0) + 1,
+            "the body has conflict markers of git",
+            "choose what to keep and remove the lines of `<`, `=` and `>`",
+        ))
     }
 
     fn read(bytes: &[u8]) -> Result<Self, NotReady> {
-        let source = frame::decode(bytes)?;
-        let frame = Frame::of_article(source)?;
-        let block = frame.read_block(source)?;
-        let words = Words::read(&block).map_err(|problem| frame.in_file(problem))?;
+        let text = frame::decode(bytes)?;
+        let source = Source::read(text, Frame::of_article(text)?)?;
+        let words = Words::read(&source.block).map_err(|problem| source.frame.in_file(problem))?;
         Ok(Self {
-            text: frame.text_with_lf(source),
-            source: source.to_owned(),
-            frame,
-            block,
+            text: source.frame.text_with_lf(text),
+            source,
             words,
         })
     }
@@ -227,44 +178,29 @@ impl Document {
 
     /// Returns the file with the changes; equal values are left untouched.
     pub fn edit(&self, changes: &Changes) -> String {
-        let text = changes.text.as_deref().filter(|&text| text != self.text());
+        let edits = changes.edits();
+        let Some(text) = changes.text.as_deref().filter(|&text| text != self.text()) else {
+            return self.source.edit(&KEYS, &edits);
+        };
         // In a CRLF file, a carriage return in the body would be read as part of a line end.
-        let to_lf = self.is_crlf() && text.is_some_and(|text| text.contains('\r'));
-        let end = if self.is_crlf() && !to_lf {
-            "\r\n"
-        } else {
-            "\n"
-        };
-        let front = splice::apply(
-            self.frame.block(&self.source),
-            &self.block,
-            &KEYS,
-            &changes.edits(),
-            end,
-        );
-        let Some(text) = text else {
-            return self.frame.with_block(&self.source, &front);
-        };
-        let front = if to_lf {
-            front.replace("\r\n", "\n")
-        } else {
-            front
-        };
+        let to_lf = self.is_crlf() && text.contains('\r');
+        let end = if to_lf { "\n" } else { self.source.line_end() };
+        let mut front = self.source.edited_block(&KEYS, &edits, end);
+        if to_lf {
+            front = front.replace("\r\n", "\n");
+        }
         let body = if end == "\n" {
             text.to_owned()
         } else {
             text.replace('\n', end)
         };
-        let mark = self.frame.mark(&self.source);
+        let mark = self.source.frame.mark(&self.source.text);
         format!("{mark}---{end}{front}---{end}{body}{end}")
     }
 
     /// Returns the file without its `id:` line, as the file of a new article.
     pub fn without_id(&self) -> String {
-        let end = if self.is_crlf() { "\r\n" } else { "\n" };
-        let block = self.frame.block(&self.source);
-        let front = splice::apply(block, &self.block, &KEYS, &[("id", None)], end);
-        self.frame.with_block(&self.source, &front)
+        self.source.edit(&KEYS, &[("id", None)])
     }
 
     /// The article's id, when the file has one.
@@ -313,29 +249,30 @@ impl Document {
     pub fn text(&self) -> &str {
         match &self.text {
             Some(text) => text,
-            None => self.frame.text(&self.source),
+            None => self.source.frame.text(&self.source.text),
         }
     }
 
     /// Returns the number of lines before the body.
     pub fn lines_before_text(&self) -> usize {
-        self.source[..self.frame.body].matches('\n').count()
+        let before = &self.source.text[..self.source.frame.body];
+        before.matches('\n').count()
     }
 
     /// Returns the keys of the front matter that are similar to kbsync's: each with its line and the key that was
     /// meant.
     pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
-        near_keys(&self.frame, &self.block, &KEYS)
+        self.source.near_keys(&KEYS)
     }
 
     /// Returns whether the file has CRLF line ends, according to its first line.
     pub fn is_crlf(&self) -> bool {
-        self.frame.crlf
+        self.source.frame.crlf
     }
 
     /// The whole file as read.
     pub fn source(&self) -> &str {
-        &self.source
+        &self.source.text
     }
 }
 
@@ -356,100 +293,6 @@ impl Words {
             },
         })
     }
-}
-
-fn title_of(block: &Block) -> Result<String, NotReady> {
-    let Some(entry) = block.get(Field::Title.key()) else {
-        let remedy = "add a line `title: …` to the front matter";
-        let none = || NotReady::new("there is no title", remedy);
-        return Err(misspelt(block, Field::Title, &KEYS, |_| true).unwrap_or_else(none));
-    };
-    match text_of(block, Field::Title.key())? {
-        Some(title) if !title.trim().is_empty() => Ok(title.to_owned()),
-        Some(_) => Err(at(entry, "the title is blank", "write one")),
-        None => Err(at(
-            entry,
-            "the title is empty",
-            "write one; a word such as null goes into quotes",
-        )),
-    }
-}
-
-/// Reads a text; `None`: the key is absent or null.
-fn text_of<'b>(block: &'b Block, key: &str) -> Result<Option<&'b str>, NotReady> {
-    let Some(entry) = block.get(key) else {
-        return Ok(None);
-    };
-    match &entry.value {
-        Value::Scalar(..) => Ok(entry.text()),
-        Value::Nested => Err(at(
-            entry,
-            &format!("{key} is a list or a map"),
-            &format!("write one text, such as `{key}: first, second`"),
-        )),
-    }
-}
-
-fn id_of(block: &Block) -> Result<Option<uuid::Uuid>, NotReady> {
-    let (Some(entry), Some(text)) = (block.get("id"), text_of(block, "id")?) else {
-        return Ok(None);
-    };
-    uuid::Uuid::try_parse(text).map(Some).map_err(|_cause| {
-        at(
-            entry,
-            &format!("{text:?} is not an id"),
-            "put the id back that kbsync wrote, or remove the line to make a new one",
-        )
-    })
-}
-
-fn flag_of(block: &Block, field: Field) -> Result<Option<bool>, NotReady> {
-    let key = field.key();
-    // A misspelt `enabled: false` would publish the article. A key of one's own has other values.
-    let has_flag = |entry: &Entry| {
-        let text = entry.text().unwrap_or_default();
-        text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
-    };
-    if let Some(fault) = misspelt(block, field, &KEYS, has_flag) {
-        return Err(fault);
-    }
-    let Some(entry) = block.get(key) else {
-        return Ok(None);
-    };
-    match &entry.value {
-        Value::Scalar(text, Style::Plain) => match text.as_str() {
-            "true" | "True" | "TRUE" => return Ok(Some(true)),
-            "false" | "False" | "FALSE" => return Ok(Some(false)),
-            _ if entry.text().is_none() => return Ok(None),
-            _ => {}
-        },
-        Value::Scalar(..) | Value::Nested => {}
-    }
-    Err(at(
-        entry,
-        &format!("{key} is neither true nor false"),
-        &format!("write `{key}: true` or `{key}: false`, without quotes"),
-    ))
-}
-
-fn check_lengths<'t>(
-    block: &Block,
-    texts: impl IntoIterator<Item = (Field, &'t str)>,
-) -> Result<(), NotReady> {
-    let Some((field, count)) = over_limit(texts) else {
-        return Ok(());
-    };
-    let message = format!("{field} has {count} characters");
-    let remedy = format!("shorten it to {MAX_CHARS}");
-    Err(match block.get(field.key()) {
-        Some(entry) => at(entry, &message, &remedy),
-        None => NotReady::new(message, remedy),
-    })
-}
-
-/// Returns a fault at the first line of an entry, counted in the block.
-fn at(entry: &Entry, message: &str, remedy: &str) -> NotReady {
-    NotReady::at(entry.lines.start + 1, message, remedy)
 }
 
 #[cfg(test)]

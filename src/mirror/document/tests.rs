@@ -949,7 +949,7 @@ proptest! {
 
     #[test]
     fn another_parser_reads_the_same_text(text in texts()) {
-        let written = splice::write_text(&text, None);
+        let written = quoting::write_text(&text, None);
         prop_assert!(!written.contains('\n'));
         let read: std::collections::BTreeMap<String, serde_yaml::Value> =
             serde_yaml::from_str(&format!("k: {written}\n")).expect("YAML");
@@ -969,8 +969,8 @@ proptest! {
         prop_assume!(!has_conflict_markers(&file));
         let document = parse(&file);
         let edits = wanted.edits();
-        let raw = document.frame.block(document.source());
-        let (anew, holds) = splice::tests::apply_anew(raw, &document.block, &KEYS, &edits);
+        let raw = document.source.frame.block(document.source());
+        let (anew, holds) = splice::tests::apply_anew(raw, &document.source.block, &KEYS, &edits);
         prop_assert!(holds, "{}", anew);
     }
 
