@@ -16,6 +16,9 @@ use unicode_normalization::UnicodeNormalization as _;
 /// The file in the root that lists ignored paths, in the syntax of `.gitignore`.
 pub const IGNORE_FILE: &str = ".kbsyncignore";
 
+/// Why a path of [`IGNORE_FILE`] is out of scope.
+const BY_OWN_RULE: &str = "named by .kbsyncignore";
+
 /// The largest [`IGNORE_FILE`], in bytes: matching costs time for every rule and every name.
 pub const MAX_IGNORE_FILE: usize = 64 * 1024;
 
@@ -27,9 +30,9 @@ pub enum RootVerdict {
     /// Not synced and not reported: a file such as the settings, or a link.
     Aside,
     /// Out of scope, for the stated reason.
-    Ignored(String),
+    Ignored(&'static str),
     /// Not synced, and reported to the writer.
-    Stray(String),
+    Stray(&'static str),
 }
 
 /// The meaning of a name in a category's folder.
@@ -42,11 +45,11 @@ pub enum Verdict {
     /// The conflict copy of a file.
     ConflictCopy,
     /// Something where an article could be, that is out of scope, for the stated reason.
-    Ignored(String),
+    Ignored(&'static str),
     /// Something where an article could be, that is no file, with the remedy: present and unknown.
-    NoArticle(String),
+    NoArticle(&'static str),
     /// Not synced, and reported to the writer.
-    Stray(String),
+    Stray(&'static str),
     /// A folder within a category: not synced, and reported ([`INNER`]) if it holds articles' files.
     Inner,
     /// Not synced and not reported.
@@ -92,20 +95,11 @@ impl BadRules {
 }
 
 /// The rules of one mirror.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Layout {
-    own: Gitignore,
+    own: Option<Gitignore>,
     /// The text of `.kbsyncignore`.
     text: String,
-}
-
-impl Default for Layout {
-    fn default() -> Self {
-        Self {
-            own: Gitignore::empty(),
-            text: String::new(),
-        }
-    }
 }
 
 impl Layout {
@@ -130,8 +124,10 @@ impl Layout {
                 .map_err(|error| BadRules::Pattern(number, error))?;
         }
         let own = builder.build().map_err(BadRules::Together)?;
-        let text = text.to_owned();
-        Ok(Self { own, text })
+        Ok(Self {
+            own: Some(own).filter(|own| !own.is_empty()),
+            text: text.to_owned(),
+        })
     }
 
     /// Returns the text of `.kbsyncignore`.
@@ -146,9 +142,9 @@ impl Layout {
                 Some(why) => RootVerdict::Ignored(why),
                 None => RootVerdict::Category,
             },
-            Kind::File if could_be_article(name) => RootVerdict::Stray(
-                "an article must be in a category's folder; move it there".to_owned(),
-            ),
+            Kind::File if could_be_article(name) => {
+                RootVerdict::Stray("an article must be in a category's folder; move it there")
+            }
             Kind::File | Kind::Link | Kind::Other => RootVerdict::Aside,
         }
     }
@@ -169,7 +165,7 @@ impl Layout {
             return match kind {
                 Kind::Folder if ignored.is_none() => Verdict::Inner,
                 Kind::File if ignored.is_none() && looks_like_html(name) => {
-                    Verdict::Stray("the name must end in `.html`; rename it".to_owned())
+                    Verdict::Stray("the name must end in `.html`; rename it")
                 }
                 Kind::File | Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,
             };
@@ -177,24 +173,20 @@ impl Layout {
         match (kind, ignored) {
             (_, Some(why)) => Verdict::Ignored(why),
             (Kind::File, None) => Verdict::Article,
-            (Kind::Folder, None) => Verdict::NoArticle(
-                "a folder; move it away, or give it a name without `.html`".to_owned(),
-            ),
-            (Kind::Link, None) => Verdict::NoArticle(
-                "a symbolic link; links are never followed: put the file itself there".to_owned(),
-            ),
-            (Kind::Other, None) => {
-                Verdict::NoArticle("not a regular file; move it away".to_owned())
+            (Kind::Folder, None) => {
+                Verdict::NoArticle("a folder; move it away, or give it a name without `.html`")
             }
+            (Kind::Link, None) => Verdict::NoArticle(
+                "a symbolic link; links are never followed: put the file itself there",
+            ),
+            (Kind::Other, None) => Verdict::NoArticle("not a regular file; move it away"),
         }
     }
 
     /// Returns whether a place is out of scope, for existing files and for files to be written.
     pub fn ignores(&self, place: &Place) -> bool {
-        self.why_folder_ignored(&place.folder).is_some()
-            || self
-                .why_file_ignored(&place.folder, &place.file, Kind::File)
-                .is_some()
+        let Place { folder, file } = place;
+        self.ignores_folder(folder) || self.why_file_ignored(folder, file, Kind::File).is_some()
     }
 
     /// Returns whether a folder of the root is out of scope.
@@ -202,24 +194,21 @@ impl Layout {
         self.why_folder_ignored(folder).is_some()
     }
 
-    fn why_folder_ignored(&self, name: &str) -> Option<String> {
-        if let Some(why) = ignored_name(name) {
-            return Some(why.to_owned());
-        }
-        let is_ignored = || self.own.matched(&*composed(name), true).is_ignore();
-        (!self.own.is_empty() && is_ignored()).then(by_own_rule)
+    fn why_folder_ignored(&self, name: &str) -> Option<&'static str> {
+        ignored_name(name).or_else(|| self.by_own_rule(|| name.to_owned(), true))
     }
 
-    fn why_file_ignored(&self, folder: &str, name: &str, kind: Kind) -> Option<String> {
-        if let Some(why) = ignored_name(name) {
-            return Some(why.to_owned());
-        }
-        let is_ignored = || {
-            let path = format!("{folder}/{name}");
-            let path = composed(&path);
-            self.own.matched(&*path, kind == Kind::Folder).is_ignore()
-        };
-        (!self.own.is_empty() && is_ignored()).then(by_own_rule)
+    fn why_file_ignored(&self, folder: &str, name: &str, kind: Kind) -> Option<&'static str> {
+        let path = || format!("{folder}/{name}");
+        ignored_name(name).or_else(|| self.by_own_rule(path, kind == Kind::Folder))
+    }
+
+    /// Returns the reason if one of the mirror's own rules ignores a path.
+    fn by_own_rule(&self, path: impl FnOnce() -> String, is_folder: bool) -> Option<&'static str> {
+        let own = self.own.as_ref()?;
+        let path = path();
+        let is_ignored = own.matched(&*composed(&path), is_folder).is_ignore();
+        is_ignored.then_some(BY_OWN_RULE)
     }
 }
 
@@ -242,10 +231,6 @@ pub(super) fn looks_like_html(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| {
         ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
     })
-}
-
-fn by_own_rule() -> String {
-    format!("named by {IGNORE_FILE}")
 }
 
 #[cfg(test)]

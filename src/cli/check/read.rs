@@ -28,7 +28,7 @@ pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Fi
             RootVerdict::Category => {
                 folder(&disk, &layout, &entry.name, is_wanted, &mut files)?;
             }
-            RootVerdict::Stray(why) => files.strays.push((entry.name, why)),
+            RootVerdict::Stray(why) => files.strays.push((entry.name, why.to_owned())),
             RootVerdict::Aside | RootVerdict::Ignored(_) => {}
         }
     }
@@ -69,7 +69,7 @@ fn folder(
                 files.copies.push((place, id));
             }
             Verdict::NoArticle(why) | Verdict::Stray(why) => {
-                files.strays.push((place.to_string(), why));
+                files.strays.push((place.to_string(), why.to_owned()));
             }
             Verdict::Inner => {
                 // An unreadable inner file is no finding.

@@ -239,14 +239,11 @@ impl Scanned {
         for (path, message) in &scan.problems {
             self.problems.push(Problem::at(path, None, message));
         }
-        for unreadable in &scan.unreadable {
-            self.problems.push(Problem::at(
-                &unreadable.folder,
-                None,
-                unreadable.error.in_words(),
-            ));
-            self.snapshot.unreadable.insert(unreadable.folder.clone());
-            self.snapshot.closed.insert(unreadable.folder.clone());
+        for (folder, error) in &scan.unreadable {
+            self.problems
+                .push(Problem::at(folder, None, error.in_words()));
+            self.snapshot.unreadable.insert(folder.clone());
+            self.snapshot.closed.insert(folder.clone());
         }
         let folders = base.categories.values();
         for folder in folders.filter_map(|row| row.folder.as_ref()) {

@@ -273,7 +273,7 @@ pub(super) fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
     let id = match file {
         ScannedFile::Unchanged { id, .. } => Some(*id),
         ScannedFile::Ready { document, .. } => Document::id(document),
-        ScannedFile::NotReady { id, .. } => *id,
+        ScannedFile::NotReady { problem, .. } => problem.id,
         ScannedFile::Present { .. } => None,
     };
     Unknown {

@@ -75,12 +75,11 @@ impl<'a> Reader<'a> {
             ScannedFile::NotReady {
                 place,
                 stamp,
-                id,
                 problem,
                 with_markers,
             } => match with_markers.filter(|document| self.belongs(&place, document)) {
                 Some(document) => self.read(place, stamp, &document),
-                None => self.not_ready(place, id, problem.to_string()),
+                None => self.not_ready(place, problem.id, problem.to_string()),
             },
             ScannedFile::Present { place, .. } => {
                 self.out.snapshot.unknown.push(Unknown { place, id: None });

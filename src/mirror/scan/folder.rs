@@ -1,6 +1,6 @@
 //! Scans one category's folder.
 
-use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable};
+use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
@@ -41,8 +41,7 @@ impl<D: Disk> Walk<'_, D> {
         let listing = match self.disk.list(At::Folder(folder)) {
             Ok(listing) => listing,
             Err(error) => {
-                let folder = folder.to_owned();
-                found.unreadable.push(Unreadable { folder, error });
+                found.unreadable.push((folder.to_owned(), error));
                 return found;
             }
         };
@@ -90,10 +89,10 @@ impl<D: Disk> Walk<'_, D> {
             Verdict::Article => Some(self.article(folder, entry, found)),
             Verdict::Ignored(why) => Some(ScannedFile::Present {
                 place: place(),
-                why,
+                why: why.to_owned(),
             }),
             Verdict::NoArticle(why) => {
-                let place = place();
+                let (place, why) = (place(), why.to_owned());
                 found.problems.push((place.to_string(), why.clone()));
                 Some(ScannedFile::Present { place, why })
             }
@@ -104,7 +103,7 @@ impl<D: Disk> Walk<'_, D> {
                 None
             }
             Verdict::Stray(why) => {
-                found.problems.push((place().to_string(), why));
+                found.problems.push((place().to_string(), why.to_owned()));
                 None
             }
             Verdict::Inner => {
@@ -143,10 +142,7 @@ impl<D: Disk> Walk<'_, D> {
         let content = self
             .disk
             .read(At::Folder(&copy.folder), &copy.file, MAX_FILE);
-        match Document::parse(&content.ok()?.bytes) {
-            Ok(document) => document.id(),
-            Err(problem) => problem.id,
-        }
+        Document::id_in(&content.ok()?.bytes)
     }
 
     /// Reads an article's file.
@@ -155,24 +151,32 @@ impl<D: Disk> Walk<'_, D> {
             .disk
             .read(At::Folder(&place.folder), &place.file, MAX_FILE)?;
         let stamp = content.stamp;
-        let read = Document::parse(&content.bytes);
-        Ok(match read {
-            Ok(document) if content.whole => ScannedFile::Ready {
+        if !content.whole {
+            let problem = NotReady {
+                id: Document::id_in(&content.bytes),
+                ..NotReady::new("the file is larger than 16 MiB", "make it smaller")
+            };
+            return Ok(ScannedFile::NotReady {
+                place,
+                stamp,
+                problem,
+                with_markers: None,
+            });
+        }
+        Ok(match Document::parse(&content.bytes) {
+            Ok(document) => ScannedFile::Ready {
                 place,
                 stamp,
                 document: Box::new(document),
             },
-            Ok(document) => too_large(place, stamp, document.id()),
-            Err(problem) if content.whole => ScannedFile::NotReady {
+            Err(problem) => ScannedFile::NotReady {
                 place,
                 stamp,
-                id: problem.id,
+                problem,
                 with_markers: Document::parse_with_markers(&content.bytes)
                     .ok()
                     .map(Box::new),
-                problem,
             },
-            Err(problem) => too_large(place, stamp, problem.id),
         })
     }
 
@@ -200,18 +204,5 @@ impl<D: Disk> Walk<'_, D> {
                 (None, CategoryContent::NotReady(problem))
             }
         }
-    }
-}
-
-fn too_large(place: Place, stamp: Stamp, id: Option<ArticleId>) -> ScannedFile {
-    ScannedFile::NotReady {
-        place,
-        stamp,
-        id,
-        problem: NotReady {
-            id,
-            ..NotReady::new("the file is larger than 16 MiB", "make it smaller")
-        },
-        with_markers: None,
     }
 }

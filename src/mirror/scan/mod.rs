@@ -53,9 +53,7 @@ pub enum ScannedFile {
         place: Place,
         /// Its stamp.
         stamp: Stamp,
-        /// The article whose `id:` line is in the file: not absent.
-        id: Option<ArticleId>,
-        /// The fault.
+        /// The fault, with the article whose `id:` line is in the file: not absent.
         problem: NotReady,
         /// The content, if its only faults are conflict markers of git in the body or fields over the limits. The
         /// caller may waive these faults if the base or the service has them too.
@@ -106,15 +104,6 @@ pub enum CategoryContent {
     NotReady(NotReady),
 }
 
-/// A folder that could not be listed.
-#[derive(Debug)]
-pub struct Unreadable {
-    /// The folder.
-    pub folder: String,
-    /// The error.
-    pub error: DiskError,
-}
-
 /// The result of a scan, without the files.
 #[derive(Debug, Default)]
 pub struct Scan {
@@ -127,8 +116,8 @@ pub struct Scan {
     pub aside: BTreeMap<String, &'static str>,
     /// All names in each listed folder, to detect clashes.
     pub names: BTreeMap<String, BTreeSet<String>>,
-    /// Folders that could not be listed: their content is unknown.
-    pub unreadable: Vec<Unreadable>,
+    /// Folders that could not be listed, each with the error: their content is unknown.
+    pub unreadable: Vec<(String, DiskError)>,
     /// Names in the root that are not scanned as folders, each with the reason: places below them are unknown, too.
     pub blocked: BTreeMap<String, String>,
     /// Whether everything in scope was listed.
@@ -230,11 +219,11 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
                 scan.blocked.insert(entry.name.clone(), why.to_owned());
             }
             RootVerdict::Ignored(why) => {
-                scan.blocked.insert(entry.name.clone(), why);
+                scan.blocked.insert(entry.name.clone(), why.to_owned());
             }
             RootVerdict::Stray(why) => {
-                scan.blocked.insert(entry.name.clone(), why.clone());
-                scan.problems.push((entry.name.clone(), why));
+                scan.blocked.insert(entry.name.clone(), why.to_owned());
+                scan.problems.push((entry.name.clone(), why.to_owned()));
             }
         }
         scan.root_names.insert(entry.name);

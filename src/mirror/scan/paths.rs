@@ -131,10 +131,7 @@ pub fn find_strays(
             found.unreadable.push(place);
             continue;
         };
-        let id = match Document::parse(&content.bytes) {
-            Ok(document) => document.id(),
-            Err(problem) => problem.id,
-        };
+        let id = Document::id_in(&content.bytes);
         found.ids.extend(id.map(|id| (place, id)));
     }
     Ok(found)

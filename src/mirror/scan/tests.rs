@@ -168,11 +168,10 @@ fn told(scan: &Scan, files: &Files) -> Vec<String> {
             ScannedFile::Ready { document, .. } => format!("{place} ready {}", document.title()),
             ScannedFile::NotReady {
                 problem,
-                id,
                 with_markers,
                 ..
             } => {
-                let id = id.map(|_| " with id").unwrap_or_default();
+                let id = problem.id.map(|_| " with id").unwrap_or_default();
                 let markers = with_markers
                     .as_ref()
                     .map(|_| " (waivable)")
@@ -376,7 +375,7 @@ fn f128_a_file_over_the_limit_is_isolated_and_its_id_is_found() {
     let (_top, disk) = mirror(&[("a/large.html", &large), ("a/one.html", &article("One"))]);
     let (_, files) = look(&disk, &BTreeMap::new());
     assert!(
-        matches!(&files["a/large.html"], ScannedFile::NotReady { id: Some(_), problem, .. } if problem.message.contains("16 MiB"))
+        matches!(&files["a/large.html"], ScannedFile::NotReady { problem, .. } if problem.id.is_some() && problem.message.contains("16 MiB"))
     );
     assert!(matches!(&files["a/one.html"], ScannedFile::Ready { .. }));
 }
