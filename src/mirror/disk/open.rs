@@ -158,51 +158,42 @@ where
 }
 
 /// The greatest depth of a search for names within a category's folder: the result only serves a warning.
-const DEEPEST: usize = 8;
+pub(super) const DEEPEST: usize = 8;
 
 /// The most names examined in one search.
-const MOST: usize = 20_000;
+pub(super) const MOST: usize = 20_000;
 
-/// A search for a file name. Hidden names are skipped.
-pub(super) struct Search<'a> {
-    wanted: &'a dyn Fn(&str) -> bool,
-    left: usize,
-}
-
-impl<'a> Search<'a> {
-    pub(super) fn new(wanted: &'a dyn Fn(&str) -> bool) -> Self {
-        Self { wanted, left: MOST }
-    }
-
-    /// Searches a folder of an open folder.
-    pub(super) fn finds(mut self, within: &OwnedFd, name: &str) -> Result<bool, Errno> {
-        self.finds_within(within, name, DEEPEST)
-    }
-
-    fn finds_within(&mut self, within: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
-        let folder = open_dir(within, name)?;
-        for found in Dir::read_from(&folder)? {
-            let found = found?;
-            // An article's name is always UTF-8.
-            let Ok(name) = found.file_name().to_str() else {
-                continue;
-            };
-            if name.starts_with('.') {
-                continue;
-            }
-            let Some(left) = self.left.checked_sub(1) else {
-                return Ok(false);
-            };
-            self.left = left;
-            let is_found = match look_in(&folder, name)?.map(|entry| entry.kind) {
-                Some(Kind::File) => (self.wanted)(name),
-                Some(Kind::Folder) if depth > 1 => self.finds_within(&folder, name, depth - 1)?,
-                Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
-            };
-            if is_found {
-                return Ok(true);
-            }
+/// Searches a folder of an open folder for a regular file with a wanted name. Hidden names are skipped. `left` counts the
+/// names that may still be examined.
+pub(super) fn finds(
+    within: &OwnedFd,
+    name: &str,
+    wanted: &dyn Fn(&str) -> bool,
+    depth: usize,
+    left: &mut usize,
+) -> Result<bool, Errno> {
+    let folder = open_dir(within, name)?;
+    for found in Dir::read_from(&folder)? {
+        let found = found?;
+        // An article's name is always UTF-8.
+        let Ok(name) = found.file_name().to_str() else {
+            continue;
+        };
+        if name.starts_with('.') {
+            continue;
         }
-        Ok(false)
+        let Some(rest) = left.checked_sub(1) else {
+            return Ok(false);
+        };
+        *left = rest;
+        let is_found = match look_in(&folder, name)?.map(|entry| entry.kind) {
+            Some(Kind::File) => wanted(name),
+            Some(Kind::Folder) if depth > 1 => finds(&folder, name, wanted, depth - 1, left)?,
+            Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
+        };
+        if is_found {
+            return Ok(true);
+        }
     }
+    Ok(false)
 }

@@ -8,8 +8,8 @@ use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
     Swept,
     open::{
-        Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single, stamp_of,
-        sync_all,
+        DEEPEST, MOST, entry, finds, folder_name, identity, look_in, open_dir, read_in, shown,
+        single, stamp_of, sync_all,
     },
     slots::{OpenFolder, is_gone, write_new},
 };
@@ -84,18 +84,13 @@ impl RealDisk {
     /// Checks that the path still leads to the open mirror: a mirror that was moved away or unmounted must not be taken
     /// for an empty one.
     fn check_root(&self, doing: &'static str) -> Result<(), DiskError> {
+        let path = || self.path.display().to_string();
         match fs::stat(&self.path) {
             Ok(found) if identity(&found) == self.identity => Ok(()),
-            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => Err(DiskError::new(
-                DiskErrorKind::Replaced,
-                doing,
-                self.path.display().to_string(),
-            )),
-            Err(errno) => Err(DiskError::from_errno(
-                errno,
-                doing,
-                self.path.display().to_string(),
-            )),
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {
+                Err(DiskError::new(DiskErrorKind::Replaced, doing, path()))
+            }
+            Err(errno) => Err(DiskError::from_errno(errno, doing, path())),
         }
     }
 
@@ -183,8 +178,8 @@ impl Disk for RealDisk {
     fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
         let within = self.folder(At::Folder(&folder.folder), "list")?;
         let name = single(&folder.file, "list")?;
-        Search::new(wanted)
-            .finds(&within, name)
+        let mut left = MOST;
+        finds(&within, name, wanted, DEEPEST, &mut left)
             .map_err(|errno| DiskError::from_errno(errno, "list", folder.to_string()))
     }
 
