@@ -3,7 +3,10 @@
 //! Pure: takes the contents of files and returns findings, sorted by path and line. Each finding has a rule, a remedy
 //! and at most a few other paths.
 
-pub(crate) use crate::model::lint::Severity as Level;
+mod findings;
+
+pub(crate) use findings::{Finding, Level};
+
 use crate::{
     mirror::{
         document::{CategoryDocument, Document, NotReady},
@@ -18,7 +21,7 @@ use crate::{
         },
     },
 };
-use serde::Serialize;
+use findings::{Findings, NOT_SENT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most paths that a finding names.
@@ -26,20 +29,6 @@ const NAMED: usize = 10;
 
 /// The end of the remedy of an error with which the article is still sent.
 const SENT: &str = "the article is sent as it is";
-
-/// The end of the remedy of an error with which the file is not sent.
-const NOT_SENT: &str = "until then the file is not sent";
-
-/// A problem in a file.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-pub(crate) struct Finding {
-    pub(crate) path: String,
-    pub(crate) line: Option<usize>,
-    pub(crate) level: Level,
-    pub(crate) rule: &'static str,
-    pub(crate) message: String,
-    pub(crate) help: String,
-}
 
 /// The content of one workspace's folder.
 #[derive(Debug, Default)]
@@ -394,54 +383,6 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>, findings: &mu
     };
     let help = "take what you need from this copy into the article, then delete the copy";
     findings.warning(place, rule, message, help);
-}
-
-/// The findings so far.
-#[derive(Default)]
-struct Findings(Vec<Finding>);
-
-impl Findings {
-    /// Reports that a file is broken or would not be pushed. Returns the finding, so that the caller can add its line.
-    fn error<P: ToString + ?Sized>(
-        &mut self,
-        path: &P,
-        rule: &'static str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> &mut Finding {
-        self.0.push_mut(Finding {
-            path: path.to_string(),
-            line: None,
-            level: Level::Error,
-            rule,
-            message: message.into(),
-            help: help.into(),
-        })
-    }
-
-    /// Reports that a file could be improved.
-    fn warning<P: ToString + ?Sized>(
-        &mut self,
-        path: &P,
-        rule: &'static str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> &mut Finding {
-        let finding = self.error(path, rule, message, help);
-        finding.level = Level::Warning;
-        finding
-    }
-
-    /// Reports a file that cannot be parsed as an article or a category.
-    fn not_ready<P: ToString + ?Sized>(
-        &mut self,
-        path: &P,
-        rule: &'static str,
-        problem: &NotReady,
-    ) {
-        let help = format!("{}; {NOT_SENT}", problem.remedy);
-        self.error(path, rule, &problem.message, help).line = problem.line;
-    }
 }
 
 #[cfg(test)]
