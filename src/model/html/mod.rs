@@ -5,7 +5,7 @@
 //! - [`units()`] cuts a text into the units of a merge: lines and blocks;
 //! - [`balance()`] finds tags that are left open, and end tags without start tags;
 //! - [`elements`], [`visible_text`] and [`shrank`] measure how much of a text the service kept;
-//! - [`references()`] lists links and images.
+//! - [`references()`] lists links and sources, [`images_without_alt`] images for which a reader may see nothing.
 //!
 //! This is not an HTML parser: there is no tree, nothing is repaired, and character references are resolved only where
 //! a reader would see them. Every function takes time linear in the length of the text, whatever its content.
@@ -18,7 +18,7 @@ mod units;
 
 pub use balance::{Balance, Tag, balance};
 pub use measure::{decoded, elements, is_same_markup, shrank, visible_text};
-pub use references::{Reference, ReferenceKind, line_of, references};
+pub use references::{Reference, images_without_alt, line_of, references};
 pub use scan::{Attribute, Kind, Name, Token, Tokens, tokens};
 pub use units::{is_blank, units};
 

@@ -2,49 +2,37 @@
 
 use super::{Kind, tokens};
 
-/// The kind of a reference.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReferenceKind {
-    /// `href` of any element.
-    Href,
-    /// `src` of any element.
-    Src,
-    /// An `img` without the attribute `alt`; the value is its `src`.
-    ImageWithoutAlt,
-}
-
 /// A link or an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference<'a> {
-    /// The kind.
-    pub kind: ReferenceKind,
     /// The address as written.
     pub value: &'a str,
     /// The offset of its tag, in bytes.
     pub start: usize,
 }
 
-/// Returns links and images, in their order.
+/// Returns the values of `href` and `src` of any element, in their order.
 pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     tokens(text).flat_map(|token| {
-        let image =
-            matches!(token.kind, Kind::Open(name) | Kind::SelfClosing(name) if name.is("img"));
-        let bare = image && token.attribute("alt").is_none();
-        let reference = move |kind, value| Reference {
-            kind,
-            value,
-            start: token.start,
-        };
-        let addresses = [("href", ReferenceKind::Href), ("src", ReferenceKind::Src)]
-            .into_iter()
-            .filter_map(move |(name, kind)| Some(reference(kind, token.attribute(name)?)));
-        let bare = bare.then(|| {
-            reference(
-                ReferenceKind::ImageWithoutAlt,
-                token.attribute("src").unwrap_or_default(),
-            )
-        });
-        addresses.chain(bare)
+        ["href", "src"].into_iter().filter_map(move |name| {
+            let value = token.attribute(name)?;
+            Some(Reference {
+                value,
+                start: token.start,
+            })
+        })
+    })
+}
+
+/// Returns the `src` of each `img` without the attribute `alt`.
+pub fn images_without_alt(text: &str) -> impl Iterator<Item = Reference<'_>> {
+    let images = tokens(text).filter(
+        |token| matches!(token.kind, Kind::Open(name) | Kind::SelfClosing(name) if name.is("img")),
+    );
+    let images = images.filter(|image| image.attribute("alt").is_none());
+    images.map(|image| Reference {
+        value: image.attribute("src").unwrap_or_default(),
+        start: image.start,
     })
 }
 

@@ -3,7 +3,7 @@
 //! Lines are counted from 1 in the body; the caller adds the lines of the front matter. The caller also checks whether
 //! the target of a link exists ([`relative_links`]).
 
-use super::html::{ReferenceKind, Tag, balance, decoded, line_of, references};
+use super::html::{self, Tag, balance, decoded, line_of, references};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
@@ -52,7 +52,6 @@ pub fn lint_html(text: &str) -> Vec<Finding> {
 pub fn relative_links(text: &str) -> Vec<(usize, String)> {
     let mut lines = Lines::of(text);
     references(text)
-        .filter(|reference| reference.kind != ReferenceKind::ImageWithoutAlt)
         .filter_map(|reference| {
             let target = relative_target(reference.value)?;
             Some((lines.at(reference.start), target))
@@ -123,8 +122,7 @@ fn unpaired_tags(text: &str) -> Vec<At> {
 }
 
 fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
-    let images = references(text).filter(|image| image.kind == ReferenceKind::ImageWithoutAlt);
-    images.map(|image| {
+    html::images_without_alt(text).map(|image| {
         let finding = Finding {
             line: 0,
             severity: Severity::Warning,
