@@ -144,15 +144,9 @@ impl Version {
 
     /// Digests the canonical form.
     pub fn digest(&self) -> Digest {
-        Digest::of_parts(&[
-            b"article",
-            self.title.as_bytes(),
-            self.slug.as_bytes(),
-            self.category.uuid().as_bytes(),
-            self.introtext.as_bytes(),
-            self.keywords.as_bytes(),
-            self.text.as_bytes(),
-        ])
+        let [title, slug, category, introtext, keywords, text] =
+            Self::FIELDS.map(|field| self.bytes(field));
+        Digest::of_parts(&[b"article", title, slug, category, introtext, keywords, text])
     }
 
     /// Returns whether two versions are equal except for their category and slug.
@@ -164,18 +158,23 @@ impl Version {
 
     /// Returns whether a field is equal in two versions. Fields that versions do not have are always equal.
     pub fn agrees(&self, other: &Self, field: Field) -> bool {
+        self.bytes(field) == other.bytes(field)
+    }
+
+    /// Returns the bytes of a field in the canonical form; none for a field that versions do not have.
+    fn bytes(&self, field: Field) -> &[u8] {
         match field {
-            Field::Title => self.title == other.title,
-            Field::Slug => self.slug == other.slug,
-            Field::Category => self.category == other.category,
-            Field::Introtext => self.introtext == other.introtext,
-            Field::Keywords => self.keywords == other.keywords,
-            Field::Text => self.text == other.text,
+            Field::Title => self.title.as_bytes(),
+            Field::Slug => self.slug.as_bytes(),
+            Field::Category => self.category.as_bytes(),
+            Field::Introtext => self.introtext.as_bytes(),
+            Field::Keywords => self.keywords.as_bytes(),
+            Field::Text => self.text.as_bytes(),
             Field::Enabled
             | Field::Draft
             | Field::Name
             | Field::Description
-            | Field::MetaDescription => true,
+            | Field::MetaDescription => &[],
         }
     }
 
