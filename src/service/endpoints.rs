@@ -15,7 +15,7 @@ use crate::model::{ArticleId, CategoryId, WorkspaceId};
 use reqwest::Url;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Display};
 
 impl ServiceRead for Client {
     async fn workspaces(&self) -> Answer<Vec<Workspace>> {
@@ -129,9 +129,8 @@ impl Client {
         purpose: Purpose,
     ) -> Answer<Workspace> {
         let call = self.call(Verb::Get, &format!("api/base/{id}"), purpose);
-        let workspace = self.one(&call, "base", WireBase::into_workspace).await?;
-        self.same(&call, &id, &workspace.id)?;
-        Ok(workspace)
+        let read = |base: WireBase| about(Some(id), base.into_workspace()?, |base| base.id);
+        self.one(&call, "base", read).await
     }
 
     /// Returns an address below the base address.
@@ -187,12 +186,11 @@ impl Client {
         call: &Call<'_>,
         asked: Option<ArticleId>,
     ) -> Answer<RemoteArticle> {
-        let read = |article: WireArticle| article.into_article(Shown::Alone, None);
-        let article = self.one(call, "article", read).await?;
-        if let Some(asked) = asked {
-            self.same(call, &asked, &article.id)?;
-        }
-        Ok(article)
+        let read = |article: WireArticle| {
+            let article = article.into_article(Shown::Alone, None)?;
+            about(asked, article, |article| article.id)
+        };
+        self.one(call, "article", read).await
     }
 
     async fn one_category(
@@ -200,12 +198,10 @@ impl Client {
         call: &Call<'_>,
         asked: Option<CategoryId>,
     ) -> Answer<RemoteCategory> {
-        let read = WireCategory::into_category;
-        let category = self.one(call, "category", read).await?;
-        if let Some(asked) = asked {
-            self.same(call, &asked, &category.id)?;
-        }
-        Ok(category)
+        let read = |category: WireCategory| {
+            about(asked, category.into_category()?, |category| category.id)
+        };
+        self.one(call, "category", read).await
     }
 
     /// Reads the object under a key of an answer. The object may be in an array of one, as in A4.2.
@@ -232,24 +228,24 @@ impl Client {
         self.wrong(call, &shown(&error.to_string(), 200))
     }
 
-    fn same<T: PartialEq + std::fmt::Display>(
-        &self,
-        call: &Call<'_>,
-        asked: &T,
-        got: &T,
-    ) -> Answer<()> {
-        if asked == got {
-            return Ok(());
-        }
-        Err(self.wrong(
-            call,
-            &format!("the answer is about {got}, not about {asked}"),
-        ))
-    }
-
     /// A success with an unusable content; a write was carried out all the same.
     fn wrong(&self, call: &Call<'_>, why: &str) -> ServiceError {
         let verdict = Verdict::unreadable(why);
         self.failure(call, Some(200), verdict).error
+    }
+}
+
+/// Returns the object of an answer, if it is the one that was asked for. `None`: any object.
+fn about<T, Id: PartialEq + Display>(
+    asked: Option<Id>,
+    got: T,
+    id: fn(&T) -> Id,
+) -> Result<T, String> {
+    match asked {
+        Some(asked) if id(&got) != asked => {
+            let got = id(&got);
+            Err(format!("the answer is about {got}, not about {asked}"))
+        }
+        Some(_) | None => Ok(got),
     }
 }
