@@ -12,7 +12,7 @@ pub use super::options::{
 use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
     answer::asked_wait,
-    budget::{Budget, Counted, Refusal},
+    budget::{Budget, Refusal, clock::Moment},
     options,
     origin::{Origin, parse_address},
     reading::header,
@@ -259,7 +259,7 @@ impl Client {
     }
 
     /// Counts the request in the budget. Waits for room if the minute is full.
-    async fn pay(&self, call: &Call<'_>) -> Result<Counted, Failure> {
+    async fn pay(&self, call: &Call<'_>) -> Result<Moment, Failure> {
         let counted = loop {
             match self.options.budget.acquire(call.purpose).await {
                 Ok(counted) => break counted,
@@ -305,7 +305,7 @@ impl Client {
     }
 
     /// A request that never left this machine does not count.
-    async fn uncount(&self, call: &Call<'_>, counted: Counted) {
+    async fn uncount(&self, call: &Call<'_>, counted: Moment) {
         self.sent[call.verb as usize].fetch_sub(1, Ordering::Relaxed);
         if let Err(refusal) = self.options.budget.uncount(counted).await {
             tracing::warn!(?refusal, "a request that was not sent stays counted");

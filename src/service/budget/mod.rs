@@ -56,12 +56,6 @@ pub enum Refusal {
     },
 }
 
-/// A counted request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Counted {
-    at: Moment,
-}
-
 /// The budget of one service and token. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget {
@@ -118,12 +112,12 @@ impl Budget {
         }
     }
 
-    /// Counts one request, if there is room.
-    pub async fn acquire(&self, purpose: Purpose) -> Result<Counted, Refusal> {
+    /// Counts one request, if there is room. Returns the moment at which the request was counted.
+    pub async fn acquire(&self, purpose: Purpose) -> Result<Moment, Refusal> {
         self.turn(|counts, now| {
             self.verdict(counts, now, purpose, 1)?;
             counts.spend(now, 1);
-            Ok(Counted { at: now })
+            Ok(now)
         })
         .await?
     }
@@ -144,9 +138,8 @@ impl Budget {
     }
 
     /// Uncounts a request that never left this machine, because there was no connection.
-    pub async fn uncount(&self, counted: Counted) -> Result<(), Refusal> {
-        self.turn(|counts, now| counts.uncount(counted.at, now))
-            .await
+    pub async fn uncount(&self, counted: Moment) -> Result<(), Refusal> {
+        self.turn(|counts, now| counts.uncount(counted, now)).await
     }
 
     /// Takes over the service's own count from an answer's headers: the limit and the rest.
