@@ -27,7 +27,7 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Mutex, Once, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -49,10 +49,8 @@ pub struct Client {
     sent: [AtomicU64; 4],
     /// The seconds by which this machine's clock was ahead of the last answer's `Date`.
     ahead: Mutex<Option<i64>>,
-    /// Completed when the service has accepted the token.
-    accepted_once: Once,
-    /// Why the token must not be sent again.
-    foreign: Mutex<Option<String>>,
+    /// Set when the service has accepted the token; an error says why the token must not be sent again.
+    accepted: OnceLock<Result<(), String>>,
 }
 
 /// A request.
@@ -89,8 +87,7 @@ impl Client {
             origin,
             sent: Default::default(),
             ahead: Mutex::default(),
-            accepted_once: Once::new(),
-            foreign: Mutex::default(),
+            accepted: OnceLock::new(),
             options,
         })
     }
@@ -161,8 +158,9 @@ impl Client {
 
     /// Sends a request once. Returns a success, or a 304 to a conditional request.
     pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        if let Some(why) = self.foreign_token() {
-            return Err(self.unsent(call, ErrorKind::Unauthorized, &why));
+        // The token belongs to another service.
+        if let Some(Err(why)) = self.accepted.get() {
+            return Err(self.unsent(call, ErrorKind::Unauthorized, why));
         }
         let counted = self.pay(call).await?;
         let mut request = self.http.request(call.verb.method(), call.url.clone());
@@ -320,20 +318,9 @@ impl Client {
 
     /// Runs after an answer with `success: true`, because only a service that knows the token sends such an answer.
     pub(super) fn report_accepted(&self) {
-        let Some(token_accepted) = &self.options.token_accepted else {
-            return;
-        };
-        self.accepted_once.call_once(|| {
-            if let Err(why) = token_accepted() {
-                *self.foreign.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-            }
-        });
-    }
-
-    /// Returns why the token must not be sent: it belongs to another service.
-    fn foreign_token(&self) -> Option<String> {
-        let foreign = self.foreign.lock();
-        foreign.unwrap_or_else(PoisonError::into_inner).clone()
+        if let Some(token_accepted) = &self.options.token_accepted {
+            self.accepted.get_or_init(|| token_accepted());
+        }
     }
 
     async fn wait(&self, reason: WaitReason, wait: Duration, cause: Option<String>) {
