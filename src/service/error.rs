@@ -56,24 +56,17 @@ pub struct ServiceError {
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-impl ErrorKind {
-    /// Returns whether the failure stops all further requests as well: sign-in, network or budget.
-    pub fn stops_all(&self) -> bool {
-        matches!(
-            self,
-            Self::Unauthorized
-                | Self::RateLimited { .. }
-                | Self::BudgetSpent { .. }
-                | Self::Unavailable
-                | Self::Closed
-        )
-    }
-}
-
 impl ServiceError {
     /// Returns whether the failure stops all further requests as well: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
-        self.kind.stops_all()
+        matches!(
+            self.kind,
+            ErrorKind::Unauthorized
+                | ErrorKind::RateLimited { .. }
+                | ErrorKind::BudgetSpent { .. }
+                | ErrorKind::Unavailable
+                | ErrorKind::Closed
+        )
     }
 
     /// Returns the innermost cause, in a few words: `Connection refused`.

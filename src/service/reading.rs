@@ -25,36 +25,23 @@ impl Client {
     pub(super) async fn read_success(
         &self,
         call: &Call<'_>,
-        response: Response,
+        mut response: Response,
     ) -> Result<Vec<u8>, Failure> {
         let status = response.status().as_u16();
         let content_type = header(response.headers(), &CONTENT_TYPE).map(str::to_owned);
-        let body = self
-            .read_up_to(call, response, self.options.max_article)
-            .await?;
-        answer::check_success(content_type.as_deref(), &body)
-            .map_err(|verdict| self.failure(call, Some(status), verdict))?;
-        Ok(body)
-    }
-
-    async fn read_up_to(
-        &self,
-        call: &Call<'_>,
-        mut response: Response,
-        most: usize,
-    ) -> Result<Vec<u8>, Failure> {
-        let status = response.status().as_u16();
         let mut body = Vec::new();
         while let Some(chunk) = self
             .await_more(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {
-            if body.len() + chunk.len() > most {
+            if body.len() + chunk.len() > self.options.max_article {
                 return Err(self.too_large(call, status));
             }
             body.extend_from_slice(&chunk);
         }
+        answer::check_success(content_type.as_deref(), &body)
+            .map_err(|verdict| self.failure(call, Some(status), verdict))?;
         Ok(body)
     }
 
