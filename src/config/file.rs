@@ -40,49 +40,31 @@ impl FileSettings {
 /// The deepest nesting of lists and mappings.
 const MAX_DEPTH: usize = 8;
 
-const KEYS: [&str; 19] = [
-    "service",
-    "workspace",
-    "workspaces",
-    "categories",
-    "token",
-    "poll",
-    "timezone",
-    "quiet_period",
-    "push_interval",
-    "delete_grace",
-    "rescan",
-    "guard_window",
-    "max_deletes",
-    "on_conflict",
-    "probe",
-    "new_articles",
-    "git",
-    "budget",
-    "history",
-];
+const KEYS: &str = "service, workspace, workspaces, categories, token, poll, timezone, quiet_period, push_interval, \
+                    delete_grace, rescan, guard_window, max_deletes, on_conflict, probe, new_articles, git, budget, \
+                    history";
 
 /// The keys whose value is a map: each with its inner keys and an example.
-const MAPS: [(&str, &[&str], &str); 5] = [
+const MAPS: [(&str, &str, &str); 5] = [
     (
         "max_deletes",
-        &["count", "percent"],
+        "count, percent",
         "write `max_deletes: {count: 10, percent: 25}`",
     ),
     (
         "new_articles",
-        &["enabled", "draft"],
+        "enabled, draft",
         "write `new_articles: {enabled: true, draft: false}`",
     ),
-    ("git", &["branch"], "write `git: {branch: main}`"),
+    ("git", "branch", "write `git: {branch: main}`"),
     (
         "budget",
-        &["per_minute", "per_day", "reserve_for_pushes"],
+        "per_minute, per_day, reserve_for_pushes",
         "write `budget: {per_minute: 60, per_day: 1440, reserve_for_pushes: 20}`",
     ),
     (
         "history",
-        &["keep_days", "keep_versions"],
+        "keep_days, keep_versions",
         "write `history: {keep_days: 90, keep_versions: 20}`",
     ),
 ];
@@ -136,7 +118,7 @@ pub(super) fn read(
 
 fn option(entry: &Entry, options: &mut Options) -> Result<(), ConfigError> {
     let Some((outer, keys, _)) = MAPS.iter().find(|(key, ..)| *key == entry.key) else {
-        return set_in("", &KEYS, entry, options);
+        return set_in("", KEYS, entry, options);
     };
     let mut entries = map(&entry.node, outer)?.iter();
     entries.try_for_each(|inner| set_in(outer, keys, inner, options))
@@ -145,7 +127,7 @@ fn option(entry: &Entry, options: &mut Options) -> Result<(), ConfigError> {
 /// Sets an option, at the top level or within a map.
 fn set_in(
     outer: &str,
-    known: &[&str],
+    known: &str,
     entry: &Entry,
     options: &mut Options,
 ) -> Result<(), ConfigError> {
@@ -206,7 +188,7 @@ fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, ConfigError> {
                     id = Some(written.map_err(at)?);
                 }
                 "folder" => folder = Some(subfolder(&entry.node).map_err(at)?),
-                _ => return Err(unknown(entry, "workspaces", &["id", "folder"])),
+                _ => return Err(unknown(entry, "workspaces", "id, folder")),
             }
         }
         let (Some(id), Some(folder)) = (id, folder) else {
@@ -281,7 +263,7 @@ fn token(node: &Node, folder: &Path) -> Result<TokenSource, ConfigError> {
         let key = match entry.key.as_str() {
             key @ ("file" | "env" | "command") => key,
             "value" | "literal" | "token" | "text" => return Err(literal),
-            _ => return Err(unknown(entry, "token", &["file", "env", "command"])),
+            _ => return Err(unknown(entry, "token", "file, env, command")),
         };
         let written = text(&entry.node, key)?;
         let is_name = || {
@@ -390,14 +372,14 @@ fn both_workspaces(line: usize) -> ConfigError {
     .at(line)
 }
 
-fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> ConfigError {
+fn unknown(entry: &Entry, outer: &str, known: &str) -> ConfigError {
     let nearest = known
-        .iter()
+        .split(", ")
         .map(|name| (strsim::jaro_winkler(&entry.key.to_lowercase(), name), name))
         .max_by(|one, other| one.0.total_cmp(&other.0));
     let remedy = match nearest {
         Some((likeness, name)) if likeness > 0.75 => format!("did you mean `{name}`?"),
-        Some(_) | None => format!("known keys: {}", known.join(", ")),
+        Some(_) | None => format!("known keys: {known}"),
     };
     let place = if outer.is_empty() {
         String::new()

@@ -7,10 +7,12 @@ use super::{
     file::{self, FileSettings},
     values::{parse_listen, parse_poll, parse_service, parse_workspace},
 };
+use crate::files::if_there;
 use crate::model::path::{near::likely_meant, quoted};
 use std::{
     collections::BTreeSet,
-    io::Read as _,
+    io::{self, Read as _},
+    net::SocketAddr,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -48,7 +50,7 @@ impl Config {
         let mirror = find_mirror(request)?;
         let (file, mut given) = read_file(request, &mirror)?;
         let named = named(request, &given);
-        let environment = overlay(request, &mut given)?;
+        let listen = overlay(request, &mut given)?;
         let missing = |key: &str, remedy: &str| match &file {
             Some(file) => ConfigError::of_file(file, format!("the key `{key}` is missing"), remedy),
             None => no_settings(&mirror, request.env),
@@ -75,9 +77,10 @@ impl Config {
             workspaces: given.workspaces,
             categories: given.categories,
             token: given.token,
-            state_dir: environment.state_dir,
+            state_dir: variable(request.env, "KBSYNC_STATE_DIR")
+                .map(|dir| request.current.join(dir)),
             user_state_dir,
-            listen: environment.listen,
+            listen,
             options: given.options,
         })
     }
@@ -141,13 +144,9 @@ pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
 /// Finds the mirror: `-C`, else `KBSYNC_DIR`, else the nearest folder upwards with a `kbsync.yaml`, else the current
 /// folder. The path is absolute. Settings of another user are refused, unless the folder or the file was named.
 pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
-    let named = match request.dir {
-        Some(dir) => Some((dir.to_owned(), "-C")),
-        None => variable(request.env, "KBSYNC_DIR").map(|dir| (PathBuf::from(dir), "KBSYNC_DIR")),
-    };
-    if let Some((dir, by)) = named {
-        let dir = request.current.join(dir);
+    if let Some(dir) = named_mirror(request) {
         if !dir.is_dir() {
+            let by = request.dir.map_or("KBSYNC_DIR", |_dir| "-C");
             return Err(ConfigError::new(
                 format!("{} is not a folder", dir.display()),
                 format!("create it, or name another one with {by}"),
@@ -191,12 +190,14 @@ fn is_ours(owner: u32, own: u32) -> bool {
 
 /// The folder that will become a mirror: `-C`, else `KBSYNC_DIR`, else the current folder.
 pub fn new_mirror(request: &Request<'_>) -> PathBuf {
-    let named = request.dir.map(Path::to_owned);
-    let named = named.or_else(|| variable(request.env, "KBSYNC_DIR").map(PathBuf::from));
-    named.map_or_else(
-        || request.current.to_owned(),
-        |dir| request.current.join(dir),
-    )
+    named_mirror(request).unwrap_or_else(|| request.current.to_owned())
+}
+
+/// The folder that `-C` or `KBSYNC_DIR` names.
+fn named_mirror(request: &Request<'_>) -> Option<PathBuf> {
+    let dir = request.dir.map(Path::to_owned);
+    let dir = dir.or_else(|| variable(request.env, "KBSYNC_DIR").map(PathBuf::from))?;
+    Some(request.current.join(dir))
 }
 
 /// The folder of the user's own state: `KBSYNC_USER_STATE_DIR`, else `kbsync` below XDG's state folder.
@@ -245,16 +246,14 @@ fn read_file(
     // Non-blocking, because a pipe may lie there.
     let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let mut options = std::fs::File::options();
-    let file = match options.read(true).custom_flags(nonblock).open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return if request.file.is_some() {
-                Err(unreadable("the settings file does not exist".to_owned()))
-            } else {
-                Ok((None, FileSettings::empty()))
-            };
-        }
-        Err(error) => return Err(unreadable(format!("the settings cannot be read: {error}"))),
+    let failed = |error: io::Error| unreadable(format!("the settings cannot be read: {error}"));
+    let opened = options.read(true).custom_flags(nonblock).open(&path);
+    let Some(file) = if_there(opened).map_err(failed)? else {
+        return if request.file.is_some() {
+            Err(unreadable("the settings file does not exist".to_owned()))
+        } else {
+            Ok((None, FileSettings::empty()))
+        };
     };
     let is_regular = file.metadata().is_ok_and(|found| found.is_file());
     if !is_regular {
@@ -268,7 +267,7 @@ fn read_file(
     let size = file
         .take(MAX_FILE + 1)
         .read_to_string(&mut text)
-        .map_err(|error| unreadable(format!("the settings cannot be read: {error}")))?;
+        .map_err(failed)?;
     if size as u64 > MAX_FILE {
         return Err(unreadable("the settings are larger than 64 KiB".to_owned()));
     }
@@ -290,13 +289,11 @@ fn named(request: &Request<'_>, given: &FileSettings) -> NamedParts {
     }
 }
 
-/// The settings that come only from the environment.
-struct Environment {
-    state_dir: Option<PathBuf>,
-    listen: Option<std::net::SocketAddr>,
-}
-
-fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environment, ConfigError> {
+/// Replaces settings by those of the environment. Returns the address to listen on, which only the environment names.
+fn overlay(
+    request: &Request<'_>,
+    given: &mut FileSettings,
+) -> Result<Option<SocketAddr>, ConfigError> {
     let get = |name: &str| variable(request.env, name);
     if let Some(service) = get("KBSYNC_SERVICE") {
         let parsed = parse_service(&service, request.insecure_http);
@@ -305,13 +302,10 @@ fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environmen
     if let Some(workspace) = get("KBSYNC_WORKSPACE") {
         let id = parse_workspace(&workspace).map_err(|wrong| wrong.given_by("KBSYNC_WORKSPACE"))?;
         let listed = given.workspaces.iter().find(|listed| listed.id == id);
-        let has_folders = given
-            .workspaces
-            .iter()
-            .any(|listed| listed.folder.is_some());
+        let has_folder = |listed: &WorkspaceFolder| listed.folder.is_some();
         let listed = match listed {
             Some(listed) => listed.clone(),
-            None if has_folders => {
+            None if given.workspaces.iter().any(has_folder) => {
                 return Err(ConfigError::new(
                     format!("KBSYNC_WORKSPACE is {id}, which is not among the `workspaces:`"),
                     "add it there with its folder, or unset KBSYNC_WORKSPACE",
@@ -327,16 +321,10 @@ fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environmen
     if let Some(token) = token_from_environment(request) {
         given.token = Some(token);
     }
-    let listen = match get("KBSYNC_LISTEN") {
-        Some(address) => {
-            Some(parse_listen(&address).map_err(|wrong| wrong.given_by("KBSYNC_LISTEN"))?)
-        }
-        None => None,
-    };
-    Ok(Environment {
-        state_dir: get("KBSYNC_STATE_DIR").map(|dir| request.current.join(dir)),
-        listen,
-    })
+    let listen = get("KBSYNC_LISTEN").as_deref().map(parse_listen);
+    listen
+        .transpose()
+        .map_err(|wrong| wrong.given_by("KBSYNC_LISTEN"))
 }
 
 /// The token's source in the environment: `KBSYNC_TOKEN`, else `KBSYNC_TOKEN_FILE`.
