@@ -16,9 +16,6 @@ use unicode_normalization::UnicodeNormalization as _;
 /// The file in the root that lists ignored paths, in the syntax of `.gitignore`.
 pub const IGNORE_FILE: &str = ".kbsyncignore";
 
-/// Why a path of [`IGNORE_FILE`] is out of scope.
-const BY_OWN_RULE: &str = "named by .kbsyncignore";
-
 /// The largest [`IGNORE_FILE`], in bytes: matching costs time for every rule and every name.
 pub const MAX_IGNORE_FILE: usize = 64 * 1024;
 
@@ -29,8 +26,8 @@ pub enum RootVerdict {
     Category,
     /// Not synced and not reported: a file such as the settings, or a link.
     Aside,
-    /// Out of scope, for the stated reason.
-    Ignored(&'static str),
+    /// Out of scope.
+    Ignored,
     /// Not synced, and reported to the writer.
     Stray(&'static str),
 }
@@ -44,8 +41,8 @@ pub enum Verdict {
     CategoryFile,
     /// The conflict copy of a file.
     ConflictCopy,
-    /// Something where an article could be, that is out of scope, for the stated reason.
-    Ignored(&'static str),
+    /// Something where an article could be, that is out of scope.
+    Ignored,
     /// Something where an article could be, that is no file, with the remedy: present and unknown.
     NoArticle(&'static str),
     /// Not synced, and reported to the writer.
@@ -138,10 +135,8 @@ impl Layout {
     /// Returns the meaning of a name in the root.
     pub fn in_root(&self, name: &str, kind: Kind) -> RootVerdict {
         match kind {
-            Kind::Folder => match self.why_folder_ignored(name) {
-                Some(why) => RootVerdict::Ignored(why),
-                None => RootVerdict::Category,
-            },
+            Kind::Folder if self.ignores_folder(name) => RootVerdict::Ignored,
+            Kind::Folder => RootVerdict::Category,
             Kind::File if could_be_article(name) => {
                 RootVerdict::Stray("an article must be in a category's folder; move it there")
             }
@@ -160,55 +155,50 @@ impl Layout {
                 Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,
             };
         }
-        let ignored = self.why_file_ignored(folder, name, kind);
+        let is_ignored = self.ignores_file(folder, name, kind);
         if !name.ends_with(EXTENSION) {
             return match kind {
-                Kind::Folder if ignored.is_none() => Verdict::Inner,
-                Kind::File if ignored.is_none() && looks_like_html(name) => {
+                Kind::Folder if !is_ignored => Verdict::Inner,
+                Kind::File if !is_ignored && looks_like_html(name) => {
                     Verdict::Stray("the name must end in `.html`; rename it")
                 }
                 Kind::File | Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,
             };
         }
-        match (kind, ignored) {
-            (_, Some(why)) => Verdict::Ignored(why),
-            (Kind::File, None) => Verdict::Article,
-            (Kind::Folder, None) => {
+        match kind {
+            _ if is_ignored => Verdict::Ignored,
+            Kind::File => Verdict::Article,
+            Kind::Folder => {
                 Verdict::NoArticle("a folder; move it away, or give it a name without `.html`")
             }
-            (Kind::Link, None) => Verdict::NoArticle(
+            Kind::Link => Verdict::NoArticle(
                 "a symbolic link; links are never followed: put the file itself there",
             ),
-            (Kind::Other, None) => Verdict::NoArticle("not a regular file; move it away"),
+            Kind::Other => Verdict::NoArticle("not a regular file; move it away"),
         }
     }
 
     /// Returns whether a place is out of scope, for existing files and for files to be written.
     pub fn ignores(&self, place: &Place) -> bool {
         let Place { folder, file } = place;
-        self.ignores_folder(folder) || self.why_file_ignored(folder, file, Kind::File).is_some()
+        self.ignores_folder(folder) || self.ignores_file(folder, file, Kind::File)
     }
 
     /// Returns whether a folder of the root is out of scope.
-    pub fn ignores_folder(&self, folder: &str) -> bool {
-        self.why_folder_ignored(folder).is_some()
+    pub fn ignores_folder(&self, name: &str) -> bool {
+        ignored_name(name).is_some() || self.has_rule(|| name.to_owned(), true)
     }
 
-    fn why_folder_ignored(&self, name: &str) -> Option<&'static str> {
-        ignored_name(name).or_else(|| self.by_own_rule(|| name.to_owned(), true))
-    }
-
-    fn why_file_ignored(&self, folder: &str, name: &str, kind: Kind) -> Option<&'static str> {
+    fn ignores_file(&self, folder: &str, name: &str, kind: Kind) -> bool {
         let path = || format!("{folder}/{name}");
-        ignored_name(name).or_else(|| self.by_own_rule(path, kind == Kind::Folder))
+        ignored_name(name).is_some() || self.has_rule(path, kind == Kind::Folder)
     }
 
-    /// Returns the reason if one of the mirror's own rules ignores a path.
-    fn by_own_rule(&self, path: impl FnOnce() -> String, is_folder: bool) -> Option<&'static str> {
-        let own = self.own.as_ref()?;
-        let path = path();
-        let is_ignored = own.matched(&*composed(&path), is_folder).is_ignore();
-        is_ignored.then_some(BY_OWN_RULE)
+    /// Returns whether the mirror's own rules ignore a path.
+    fn has_rule(&self, path: impl FnOnce() -> String, is_folder: bool) -> bool {
+        self.own
+            .as_ref()
+            .is_some_and(|own| own.matched(&*composed(&path()), is_folder).is_ignore())
     }
 }
 
@@ -251,11 +241,11 @@ mod tests {
         assert_eq!(layout.in_root("start", Kind::Folder), RootVerdict::Category);
         assert!(matches!(
             layout.in_root(".git", Kind::Folder),
-            RootVerdict::Ignored(_)
+            RootVerdict::Ignored
         ));
         assert!(matches!(
             layout.in_root("_drafts", Kind::Folder),
-            RootVerdict::Ignored(_)
+            RootVerdict::Ignored
         ));
         assert_eq!(
             layout.in_folder("start", "more", Kind::Folder),
@@ -299,7 +289,7 @@ mod tests {
             assert!(
                 matches!(
                     layout.in_folder("start", name, Kind::File),
-                    Verdict::Ignored(_)
+                    Verdict::Ignored
                 ),
                 "{name}"
             );
@@ -351,13 +341,13 @@ mod tests {
         assert!(layout.ignores_folder("internal"));
         assert!(matches!(
             layout.in_folder("start", "a-draft.html", Kind::File),
-            Verdict::Ignored(_)
+            Verdict::Ignored
         ));
         // A rule for folders ignores no file.
         let folders = self::layout("*.html/\n");
         assert!(matches!(
             folders.in_folder("start", "a.html", Kind::Folder),
-            Verdict::Ignored(_)
+            Verdict::Ignored
         ));
         assert_eq!(
             folders.in_folder("start", "a.html", Kind::File),
@@ -365,7 +355,7 @@ mod tests {
         );
         assert!(matches!(
             layout.in_root("internal", Kind::Folder),
-            RootVerdict::Ignored(_)
+            RootVerdict::Ignored
         ));
     }
 

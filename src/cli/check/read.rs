@@ -29,7 +29,7 @@ pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Fi
                 folder(&disk, &layout, &entry.name, is_wanted, &mut files)?;
             }
             RootVerdict::Stray(why) => files.strays.push((entry.name, why.to_owned())),
-            RootVerdict::Aside | RootVerdict::Ignored(_) => {}
+            RootVerdict::Aside | RootVerdict::Ignored => {}
         }
     }
     Ok(files)
@@ -78,7 +78,7 @@ fn folder(
                 }
             }
             // What is ignored on purpose needs no finding.
-            Verdict::Ignored(_) | Verdict::Aside => {}
+            Verdict::Ignored | Verdict::Aside => {}
         }
     }
     Ok(())

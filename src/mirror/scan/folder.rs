@@ -87,14 +87,11 @@ impl<D: Disk> Walk<'_, D> {
         let place = || Place::new(folder, entry.name.clone());
         match self.layout.in_folder(folder, &entry.name, entry.kind) {
             Verdict::Article => Some(self.article(folder, entry, found)),
-            Verdict::Ignored(why) => Some(ScannedFile::Present {
-                place: place(),
-                why: why.to_owned(),
-            }),
+            Verdict::Ignored => Some(ScannedFile::Present { place: place() }),
             Verdict::NoArticle(why) => {
-                let (place, why) = (place(), why.to_owned());
-                found.problems.push((place.to_string(), why.clone()));
-                Some(ScannedFile::Present { place, why })
+                let place = place();
+                found.problems.push((place.to_string(), why.to_owned()));
+                Some(ScannedFile::Present { place })
             }
             Verdict::ConflictCopy => {
                 let place = place();
@@ -131,8 +128,8 @@ impl<D: Disk> Walk<'_, D> {
             Err(error) => {
                 found.unread.push(place.clone());
                 let why = format!("cannot {}", error.with_remedy());
-                found.problems.push((place.to_string(), why.clone()));
-                ScannedFile::Present { place, why }
+                found.problems.push((place.to_string(), why));
+                ScannedFile::Present { place }
             }
         }
     }

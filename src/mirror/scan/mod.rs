@@ -63,8 +63,6 @@ pub enum ScannedFile {
     Present {
         /// Its place.
         place: Place,
-        /// Why the entry cannot be read as a file.
-        why: String,
     },
 }
 
@@ -73,9 +71,9 @@ impl ScannedFile {
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Unchanged { .. } => None,
-            Self::Ready { place, .. }
-            | Self::NotReady { place, .. }
-            | Self::Present { place, .. } => Some(place),
+            Self::Ready { place, .. } | Self::NotReady { place, .. } | Self::Present { place } => {
+                Some(place)
+            }
         }
     }
 }
@@ -118,8 +116,8 @@ pub struct Scan {
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Folders that could not be listed, each with the error: their content is unknown.
     pub unreadable: Vec<(String, DiskError)>,
-    /// Names in the root that are not scanned as folders, each with the reason: places below them are unknown, too.
-    pub blocked: BTreeMap<String, String>,
+    /// Names in the root that are not scanned as folders: places below them are unknown, too.
+    pub blocked: BTreeSet<String>,
     /// Whether everything in scope was listed.
     pub complete: bool,
     /// Problems to report, by path.
@@ -137,7 +135,7 @@ pub struct Scan {
 impl Scan {
     /// Returns whether this scan proves that nothing lies at a place.
     pub fn proves_absent(&self, place: &Place) -> bool {
-        if self.layout.ignores(place) || self.blocked.contains_key(&place.folder) {
+        if self.layout.ignores(place) || self.blocked.contains(&place.folder) {
             return false;
         }
         match self.names.get(&place.folder) {
@@ -208,23 +206,22 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     let mut scan = Scan::default();
     let mut folders = Vec::new();
     for entry in listing.entries {
-        match layout.in_root(&entry.name, entry.kind) {
-            RootVerdict::Category => folders.push(entry.name.clone()),
+        let verdict = layout.in_root(&entry.name, entry.kind);
+        if verdict == RootVerdict::Category {
+            folders.push(entry.name.clone());
+        } else {
+            scan.blocked.insert(entry.name.clone());
+        }
+        match verdict {
+            RootVerdict::Category | RootVerdict::Ignored => {}
             RootVerdict::Aside => {
                 let why = match entry.kind {
                     Kind::Link => "a symbolic link, which is never followed",
                     Kind::File | Kind::Folder | Kind::Other => "no folder",
                 };
                 scan.aside.insert(entry.name.clone(), why);
-                scan.blocked.insert(entry.name.clone(), why.to_owned());
             }
-            RootVerdict::Ignored(why) => {
-                scan.blocked.insert(entry.name.clone(), why.to_owned());
-            }
-            RootVerdict::Stray(why) => {
-                scan.blocked.insert(entry.name.clone(), why.to_owned());
-                scan.problems.push((entry.name.clone(), why.to_owned()));
-            }
+            RootVerdict::Stray(why) => scan.problems.push((entry.name.clone(), why.to_owned())),
         }
         scan.root_names.insert(entry.name);
     }
