@@ -2,7 +2,6 @@
 
 use crate::support::daemon::{Daemon, mirror, until};
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
-use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
