@@ -120,6 +120,10 @@ pub(super) fn forget_refusals(
     plan: &Plan,
     observed: &Observation,
 ) -> anyhow::Result<()> {
+    let mut moot = store.parked()?;
+    if moot.is_empty() {
+        return Ok(());
+    }
     let is_whole = observed.request.is_whole()
         && observed.request.in_motion.paths.is_empty()
         && observed.is_complete();
@@ -127,7 +131,6 @@ pub(super) fn forget_refusals(
     let planned: BTreeMap<_, _> = actions
         .map(|action| (action.key(), action.fingerprint()))
         .collect();
-    let mut moot = store.parked()?;
     moot.retain(|key, parked| match planned.get(key) {
         Some(fingerprint) => *fingerprint != parked.fingerprint,
         None => is_whole,

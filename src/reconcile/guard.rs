@@ -84,7 +84,12 @@ impl Facts {
     /// side does not count: after a colleague's edit, the action may be a merge that changes both sides.
     pub(super) fn is_still_held(&self, rule: HoldRule, action: &Action) -> bool {
         let held = |id| self.still_held.contains(&(rule, id));
-        action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
+        action.id.is_some_and(held) && !self.approves(action)
+    }
+
+    /// Returns whether a person approved an action. Without approvals, no action needs a fingerprint.
+    fn approves(&self, action: &Action) -> bool {
+        !self.approved.is_empty() && self.approved.contains(&action.fingerprint())
     }
 }
 
@@ -108,7 +113,7 @@ const RULES: [Rule; 8] = [
 pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_behind(plan, facts);
     for action in &mut plan.actions {
-        let approved = facts.approved.contains(&action.fingerprint());
+        let approved = facts.approves(action);
         let mut rules = RULES.iter().filter_map(|rule| rule(action, facts));
         if let Some((rule, reason)) = rules.find(|(rule, _)| !(approved && rule.approvable())) {
             action.hold(rule, reason);
