@@ -114,13 +114,11 @@ pub(super) struct Backoff {
 impl Backoff {
     /// Reads the attempts.
     pub(super) fn read(store: &Store, request: &CycleRequest) -> anyhow::Result<Self> {
-        let now = store.now();
-        let held = open_actions::held(store)?;
         Ok(Self {
             attempts: store.backoff()?,
-            now,
+            now: store.now(),
             is_background: request.cause == Cause::Background,
-            held: held.iter().filter_map(|held| held.id).collect(),
+            held: open_actions::held_articles(store)?,
         })
     }
 

@@ -1,6 +1,8 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies};
+use crate::engine::apply::{
+    apply, finds_nothing, finish_cycle, refresh_stamps, remove_settled_copies,
+};
 use crate::engine::ending::service_stop;
 use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
@@ -121,7 +123,7 @@ async fn run_cycle<S: Service, D: Disk>(
         Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
         Outcome::Unknown | Outcome::Excluded => false,
     });
-    let next_look = NextLook::of(&plan, &observed);
+    let is_quiet = finds_nothing(&plan, &observed);
     let is_still = plan.records.is_empty()
         && plan.category_records.is_empty()
         && plan.actions.iter().all(|action| action.held.is_some());
@@ -145,7 +147,7 @@ async fn run_cycle<S: Service, D: Disk>(
     if is_still {
         refresh_stamps(&mut engine.store, &observed)?;
     }
-    finish_cycle(engine, &observed, report, settled, next_look, &fingerprints)?;
+    finish_cycle(engine, &observed, report, settled, is_quiet, &fingerprints)?;
     // Another look at once: by then the rules are saved as a whole.
     report.overtaken.append(&mut observed.mirror.unhidden);
     if stop.is_none() {
@@ -213,7 +215,7 @@ fn plan_for<S: Service, D: Disk>(
     }
     let bodies = bodies(&engine.store, &observed)?;
     let policy = engine.settings.policy(&engine.request);
-    let in_motion = InMotion::new(&engine.request.in_motion.paths);
+    let in_motion = InMotion::new(&engine.request.in_motion);
     let layout = &observed.mirror.layout;
     let out_of_reach = |place: &Place| layout.ignores(place) || in_motion.covers(place);
     let world = World {

@@ -17,7 +17,7 @@ use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, fold};
 use crate::model::{ArticleId, CategoryId, Place, Stamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::place_in_conflict;
-use crate::reconcile::plan::{Kind, Problem};
+use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
 use anyhow::Context as _;
@@ -159,9 +159,7 @@ impl MirrorView {
 /// Returns the known files that are missing, except those whose removal is held. A file that cannot be looked at is not
 /// missing: the next cycle reports why.
 pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Place>> {
-    let held = open_actions::held(store)?;
-    let held = held.iter().filter(|held| held.action == Kind::Delete);
-    let held: BTreeSet<ArticleId> = held.filter_map(|held| held.id).collect();
+    let held = open_actions::held_removals(store)?;
     let rows = store.index()?;
     // The names of each folder. A file that is not among them is looked at by itself.
     let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

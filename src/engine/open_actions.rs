@@ -75,6 +75,19 @@ pub(super) fn held(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
     Ok(rows.into_values().collect())
 }
 
+/// Returns the articles whose actions are held.
+pub(super) fn held_articles(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
+    let held = held(store)?.into_iter();
+    Ok(held.filter_map(|held| held.id).collect())
+}
+
+/// Returns the articles whose removal is held.
+pub(super) fn held_removals(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
+    let held = held(store)?.into_iter();
+    let removals = held.filter(|held| held.action == Kind::Delete);
+    Ok(removals.filter_map(|held| held.id).collect())
+}
+
 /// Reads the actions that had failed at the end of the last cycle. Refused actions have rows of their own.
 pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
     let rows: OpenActions = store.waiting(FAILED)?;
@@ -120,10 +133,7 @@ pub(super) fn open_after(
     // Shown conflicts and refused actions have rows of their own.
     let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
     let refused = store.parked()?;
-    let (policy, in_motion) = (
-        settings.policy(request),
-        InMotion::new(&request.in_motion.paths),
-    );
+    let (policy, in_motion) = (settings.policy(request), InMotion::new(&request.in_motion));
     let is_looked_at = |open: &OpenAction| {
         let (folder, file) = open.path.split_once('/').unwrap_or((&open.path, ""));
         let place = Place::new(folder, file);

@@ -5,7 +5,7 @@
 //! until it has settled.
 
 use crate::mirror::layout::Layout;
-use crate::model::path::{CATEGORY_FILE, fold};
+use crate::model::path::fold;
 use crate::model::{ArticleId, CategoryId, Digest, Place, Timestamp, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::new_categories::NewCategories;
@@ -189,54 +189,27 @@ impl CycleRequest {
     }
 }
 
-/// The paths in motion, of files and of folders.
+/// The paths in motion, for look-ups of many places.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InMotion {
-    pub(super) places: BTreeSet<Place>,
-    pub(super) folders: BTreeSet<String>,
+    pub(super) listed: PathsInMotion,
     /// The paths, case-folded.
-    pub(super) folded: BTreeSet<String>,
-    /// The time of the list, and the articles whose missing files were known by then.
-    pub(super) since: Option<(Timestamp, BTreeSet<ArticleId>)>,
-    /// Removed paths whose grace time is over.
-    grace_over: BTreeSet<String>,
+    folded: BTreeSet<String>,
 }
 
 impl InMotion {
-    pub(super) fn new(paths: &BTreeSet<String>) -> Self {
-        let mut in_motion = Self::default();
-        for path in paths {
-            let path = path.trim_end_matches('/');
-            in_motion.folded.insert(fold(path));
-            match path.split_once('/') {
-                Some((folder, file)) => {
-                    in_motion.places.insert(Place::new(folder, file));
-                }
-                None => {
-                    in_motion.folders.insert(path.to_owned());
-                }
-            }
-        }
-        in_motion
-    }
-
-    /// Adds the time of the list, the articles that were held before, and the removed paths whose grace time is over.
-    pub(super) fn since(
-        self,
-        moment: Timestamp,
-        known: BTreeSet<ArticleId>,
-        grace_over: &BTreeSet<String>,
-    ) -> Self {
+    pub(super) fn new(listed: &PathsInMotion) -> Self {
+        let paths = listed.paths.iter();
         Self {
-            since: Some((moment, known)),
-            grace_over: grace_over.clone(),
-            ..self
+            listed: listed.clone(),
+            folded: paths.map(|path| fold(path.trim_end_matches('/'))).collect(),
         }
     }
 
     /// Returns whether the grace time of a removed place is over, by itself or with its folder.
     pub(super) fn grace_is_over(&self, place: &Place) -> bool {
-        self.grace_over.contains(&place.folder) || self.grace_over.contains(&place.to_string())
+        let over = &self.listed.removed;
+        over.contains(&place.folder) || over.contains(&place.to_string())
     }
 
     /// Returns whether a place is in motion, by itself or with its folder.
@@ -259,10 +232,5 @@ impl InMotion {
             let rest = path.strip_prefix(folder.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
-    }
-
-    /// Returns whether this folder's `_category.yaml` is in motion.
-    pub(super) fn covers_words(&self, folder: &str) -> bool {
-        self.covers(&Place::new(folder, CATEGORY_FILE))
     }
 }

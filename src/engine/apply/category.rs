@@ -149,7 +149,7 @@ fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
     let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
         return false;
     };
-    let in_motion = InMotion::new(&state.observed.request.in_motion.paths);
+    let in_motion = InMotion::new(&state.observed.request.in_motion);
     from != to && (in_motion.is_about(from) || in_motion.is_about(to))
 }
 

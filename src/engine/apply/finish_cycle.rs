@@ -4,7 +4,7 @@ use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
-use crate::engine::observation::{IGNORE_RULES, MIRROR_READ, Observation};
+use crate::engine::observation::{Extent, IGNORE_RULES, MIRROR_READ, Observation};
 use crate::engine::open_actions::open_after;
 use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
@@ -18,28 +18,14 @@ use crate::state::history;
 use crate::state::store::Store;
 use std::collections::BTreeMap;
 
-/// The effect on the next look of a cycle that leaves nothing open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine) enum NextLook {
-    /// The cycle looked at everything and found nothing to do: from now on the differences from the index are enough.
-    FewFromNow,
-    /// The cycle looked at a few articles: the extent of the next look does not change.
-    Unchanged,
-}
-
-impl NextLook {
-    /// Returns the effect of a plan. `None`: the next look covers everything.
-    pub(in crate::engine) fn of(plan: &Plan, observed: &Observation) -> Option<Self> {
-        if observed.extent.has_few() {
-            return Some(Self::Unchanged);
-        }
-        let is_quiet = plan.actions.is_empty()
-            && plan.records.is_empty()
-            && plan.category_records.is_empty()
-            && observed.saw_all()
-            && observed.base.articles.values().all(base_is_current);
-        is_quiet.then_some(Self::FewFromNow)
-    }
+/// Returns whether the cycle looked at everything and found nothing to do: if nothing stays open either, from now on the
+/// differences from the index are enough.
+pub(in crate::engine) fn finds_nothing(plan: &Plan, observed: &Observation) -> bool {
+    plan.actions.is_empty()
+        && plan.records.is_empty()
+        && plan.category_records.is_empty()
+        && observed.saw_all()
+        && observed.base.articles.values().all(base_is_current)
 }
 
 /// Stores the stamps of files that were read and equal the base, so that they are not read again. Only for a cycle
@@ -100,13 +86,13 @@ pub(in crate::engine) fn refresh_stamps(
 }
 
 /// Stores a cycle's figures, times and open matters, and prunes the history. `settled`: everything was decided, and the
-/// cycle did not end early. `fingerprints`: those of the held actions, by key.
+/// cycle did not end early; `is_quiet`: it found nothing to do. `fingerprints`: those of the held actions, by key.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
     report: &Report,
     settled: bool,
-    next_look: Option<NextLook>,
+    is_quiet: bool,
     fingerprints: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<()> {
     let now = engine.store.now();
@@ -179,10 +165,11 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         if let (Some(memory), Some(entries)) = (memory, &observed.service.entries) {
             memory.store(entries, tx)?;
         }
-        match next_look.filter(|_| is_done) {
-            Some(NextLook::FewFromNow) => tx.rest(&mark),
-            Some(NextLook::Unchanged) => Ok(()),
-            None => tx.end_rest(),
+        match observed.extent {
+            // A look at a few articles says nothing about the rest.
+            Extent::Differences | Extent::Paths if is_done => Ok(()),
+            Extent::All if is_done && is_quiet => tx.rest(&mark),
+            Extent::All | Extent::Differences | Extent::Paths => tx.end_rest(),
         }
     })?;
     history::prune(

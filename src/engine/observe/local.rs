@@ -9,6 +9,7 @@ use super::reader::{Reader, keep_yaml};
 use crate::engine::form::{category_version, says_category};
 use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
+use crate::engine::open_actions;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::layout::Layout;
@@ -133,7 +134,10 @@ impl<D: Disk> MirrorScanner<'_, D> {
         out.strays(self.disk, base, self.in_motion, &scan);
         keep_yaml(base, &scan.categories, self.store)?;
         out.take_scan(base, scan);
-        out.keep_just_gone(self.disk, base, self.in_motion);
+        if let Some(since) = self.in_motion.listed.listed_at {
+            let held = open_actions::held_removals(self.store)?;
+            out.keep_just_gone(self.disk, base, self.in_motion, since, &held);
+        }
         out.keep_in_motion(base, self.in_motion);
         Ok(())
     }

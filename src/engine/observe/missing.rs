@@ -12,8 +12,8 @@ use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
 use crate::mirror::scan::{self, Scan, ScannedFile, predates};
-use crate::model::path::{CONFLICT_EXTENSION, fold};
-use crate::model::{ArticleId, Place, Side, Stamp};
+use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, fold};
+use crate::model::{ArticleId, Place, Side, Stamp, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Unknown};
 use crate::service::Service;
@@ -118,12 +118,17 @@ impl Scanned {
             .collect()
     }
 
-    /// Counts files as present that were removed after the paths in motion were listed: their grace time is not over. A
-    /// folder's stamp shows when a name last left it; for a missing folder, the root's stamp.
-    pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, in_motion: &InMotion) {
-        let Some((since, known)) = &in_motion.since else {
-            return;
-        };
+    /// Counts files as present that were removed since the paths in motion were listed: their grace time is not over. A
+    /// folder's stamp shows when a name last left it; for a missing folder, the root's stamp. `held`: articles whose
+    /// missing files were known by then.
+    pub(super) fn keep_just_gone(
+        &mut self,
+        disk: &impl Disk,
+        base: &Base,
+        in_motion: &InMotion,
+        since: Timestamp,
+        held: &BTreeSet<ArticleId>,
+    ) {
         let since = since.0.saturating_mul(1_000_000);
         let snapshot = &mut self.snapshot;
         let files = snapshot.files.iter();
@@ -140,7 +145,7 @@ impl Scanned {
         let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
         let rows = base.articles.values();
         let just_gone: Vec<Unknown> = rows
-            .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
+            .filter(|row| !named.contains(&row.id) && !held.contains(&row.id))
             .map(|row| &row.place)
             .filter(|place| !there.contains(place) && !in_motion.grace_is_over(place))
             .filter(|place| {
@@ -160,7 +165,8 @@ impl Scanned {
 
     /// Counts files at paths in motion as present.
     pub(super) fn keep_in_motion(&mut self, base: &Base, in_motion: &InMotion) {
-        if in_motion.folded.is_empty() {
+        let paths = &in_motion.listed.paths;
+        if paths.is_empty() {
             return;
         }
         let snapshot = &mut self.snapshot;
@@ -177,28 +183,27 @@ impl Scanned {
         snapshot
             .unknown
             .extend(gone.map(|row| Unknown::at(&row.place)));
-        for place in &in_motion.places {
-            let taken = snapshot.names.entry(place.folder.clone()).or_default();
-            taken.insert(fold(&place.file));
-            if place.file.ends_with(CONFLICT_EXTENSION) {
-                snapshot.copies.entry(place.clone()).or_default();
+        for path in paths.iter().map(|path| path.trim_end_matches('/')) {
+            if let Some((folder, file)) = path.split_once('/') {
+                let taken = snapshot.names.entry(folder.to_owned()).or_default();
+                taken.insert(fold(file));
+                if file.ends_with(CONFLICT_EXTENSION) {
+                    let copy = Place::new(folder, file);
+                    snapshot.copies.entry(copy).or_default();
+                }
+                continue;
             }
-        }
-        for folder in &in_motion.folders {
-            if base
-                .categories
-                .values()
-                .any(|row| row.folder.as_ref() == Some(folder))
-            {
-                snapshot.unreadable.insert(folder.clone());
+            let mut rows = base.categories.values();
+            if rows.any(|row| row.folder.as_deref() == Some(path)) {
+                snapshot.unreadable.insert(path.to_owned());
             }
-            snapshot.top.insert(fold(folder));
+            snapshot.top.insert(fold(path));
         }
         let words = snapshot
             .categories
             .iter()
             .map(|category| category.folder.clone())
-            .filter(|folder| in_motion.covers_words(folder));
+            .filter(|folder| in_motion.covers_file(folder, CATEGORY_FILE));
         snapshot.unready_categories.extend(words);
         // A half-written file is no problem yet.
         self.problems.retain(|problem| {

@@ -19,21 +19,19 @@ mod questions;
 mod reader;
 mod remote;
 
+use crate::engine::Engine;
 use crate::engine::journal::recover::overlay;
 use crate::engine::listing::Memory;
 use crate::engine::observation::{Extent, MIRROR_READ, Moment, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
 use crate::engine::ports::begin_phase;
-use crate::engine::settings::{CycleRequest, InMotion, Look};
-use crate::engine::{Engine, open_actions};
+use crate::engine::settings::{InMotion, Look};
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
 use crate::model::Place;
 use crate::reconcile::pairing::{self, Paired};
-use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::{Base, RemoteSnapshot};
 use crate::service::Service;
-use crate::state::store::Store;
 use absent::ask_absent;
 use categories::{drop_damaged, place_unknown_ids};
 use index::{Index, differences, indexed, is_as_indexed, load_base};
@@ -182,7 +180,11 @@ fn look_at_mirror<S: Service, D: Disk>(
     if paths.is_none() {
         begin_phase(&engine.teller, "scanning", None, 0);
     }
-    let in_motion = paths_in_motion(&engine.store, &request)?;
+    // A look at some paths sees the paths in motion as well, to recognise moves.
+    let in_motion = match paths {
+        Some(_) => InMotion::default(),
+        None => InMotion::new(&request.in_motion),
+    };
     let mut scanner = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
@@ -227,21 +229,6 @@ fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<
     }
     drop_damaged(&mut engine.store, &mut base)?;
     Ok(base)
-}
-
-/// Returns the paths in motion; none for a look at some paths.
-fn paths_in_motion(store: &Store, request: &CycleRequest) -> anyhow::Result<InMotion> {
-    if request.look != Look::Whole {
-        return Ok(InMotion::default());
-    }
-    let in_motion = InMotion::new(&request.in_motion.paths);
-    let Some(listed_at) = request.in_motion.listed_at else {
-        return Ok(in_motion);
-    };
-    let held = open_actions::held(store)?.into_iter();
-    let held = held.filter(|held| held.action == Kind::Delete);
-    let held = held.filter_map(|held| held.id).collect();
-    Ok(in_motion.since(listed_at, held, &request.in_motion.removed))
 }
 
 /// Compares the scan with the base.
