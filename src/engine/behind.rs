@@ -16,11 +16,11 @@
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
 use super::{Contents, GitView, Since};
-use crate::engine::form::{category_version, text_lf};
+use crate::engine::form::{category_version, slug_at, text_lf};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Cause;
 use crate::mirror::document::{CategoryDocument, Document};
-use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::model::path::CATEGORY_FILE;
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Side, TextDigest, Version,
 };
@@ -364,8 +364,7 @@ impl<'a> Content<'a> {
         let Ok(document) = Document::parse_with_markers(bytes) else {
             return false;
         };
-        let slug = document.slug().map(str::to_owned);
-        let slug = slug.unwrap_or_else(|| slug_of_stem(place.stem()).unwrap_or_default());
+        let slug = slug_at(&document, place).unwrap_or_default();
         let mut said = document.version(slug, version.category);
         // Line ends do not count: git may convert them.
         let mut texts = [Some(said.text), text_lf(document.text())]

@@ -4,7 +4,7 @@
 
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::base::CategoryRow;
-use crate::model::path::{EXTENSION, readable, slug_of_stem};
+use crate::model::path::{EXTENSION, NameProblem, readable, slug_of_stem};
 use crate::model::{CategoryId, CategoryVersion, Place, TextDigest, Version};
 
 /// The largest `_category.yaml` that is read.
@@ -17,6 +17,14 @@ pub(super) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 pub(super) fn says(document: &Document, version: &Version) -> bool {
     let slug = document.slug().unwrap_or(&version.slug).to_owned();
     document.version(slug, version.category) == *version
+}
+
+/// Returns the slug of an article's file: that of its line, or else of its name.
+pub(super) fn slug_at(document: &Document, place: &Place) -> Result<String, NameProblem> {
+    match document.slug() {
+        Some(slug) => Ok(slug.to_owned()),
+        None => slug_of_stem(place.stem()),
+    }
 }
 
 /// The digest of a body with CRLF read as LF, if different.

@@ -1,7 +1,7 @@
 //! Entries for the history: versions of files before the mirror changes, versions of the service, and texts that came
 //! out of the mirror.
 
-use crate::engine::form::needs_whole;
+use crate::engine::form::{hides_a_new_article, needs_whole, slug_at};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
@@ -26,6 +26,42 @@ impl HistoryEntry {
                 ..seen
             }),
         }
+    }
+
+    /// Makes an entry of a text in the mirror exactly as a scan would. `no_article`: the version of a text that is no
+    /// article.
+    pub(in crate::engine) fn of_text(
+        store: &Store,
+        id: Option<ArticleId>,
+        place: &Place,
+        (source, cause): (&str, &str),
+        no_article: Version,
+    ) -> Outcome<Self> {
+        let document = Document::parse_with_markers(source.as_bytes()).ok();
+        let row = id.map(|id| store.article(id)).transpose()?.flatten();
+        let category = row.map(|row| row.local.category);
+        let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
+        let version = document.as_ref().map(|document| {
+            let slug = slug_at(document, place);
+            document.version(slug.unwrap_or_else(|_| place.stem().to_owned()), category)
+        });
+        let version = version.unwrap_or(no_article);
+        let text = document.as_ref().map_or(source, Document::text);
+        let is_whole = document.as_ref().is_none_or(hides_a_new_article)
+            || needs_whole(source, &version, place);
+        let mut bodies = vec![text.to_owned()];
+        bodies.extend(is_whole.then(|| source.to_owned()));
+        Ok(Self {
+            bodies,
+            seen: Some(SeenVersion {
+                subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
+                place: place.clone(),
+                side: Side::Local,
+                cause: cause.to_owned(),
+                version,
+                file: is_whole.then(|| TextDigest::of(source)),
+            }),
+        })
     }
 
     pub(in crate::engine) fn put(&self, tx: &mut Writing<'_>) -> Outcome<()> {
@@ -55,39 +91,16 @@ pub(in crate::engine) fn store_text(
     }
     let document = Document::parse_with_markers(bytes).ok();
     let id = document.as_ref().and_then(Document::id);
-    let row = match id {
-        Some(id) => store.article(id)?.map(|row| row.local),
-        None => None,
+    // A text that is no article is stored whole.
+    let no_article = Version {
+        title: cause.to_owned(),
+        slug: place.stem().to_owned(),
+        category: CategoryId::provisional(&place.folder),
+        introtext: String::new(),
+        keywords: String::new(),
+        text: TextDigest::of(source),
     };
-    let provisional = CategoryId::provisional(&place.folder);
-    let version = match &document {
-        Some(document) => {
-            let slug = document.slug().map(str::to_owned);
-            let slug = slug.or_else(|| row.as_ref().map(|row| row.slug.clone()));
-            let slug = slug.unwrap_or_else(|| place.stem().to_owned());
-            document.version(slug, row.map_or(provisional, |row| row.category))
-        }
-        // A text that is no article is stored whole.
-        None => Version {
-            title: cause.to_owned(),
-            slug: place.stem().to_owned(),
-            category: provisional,
-            introtext: String::new(),
-            keywords: String::new(),
-            text: TextDigest::of(source),
-        },
-    };
-    let seen = SeenVersion {
-        subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
-        place: place.clone(),
-        side: Side::Local,
-        cause: cause.to_owned(),
-        version,
-        file: None,
-    };
-    let mut entry = HistoryEntry::of_file(seen, bytes);
-    let text = document.as_ref().map_or(source, Document::text);
-    entry.bodies.push(text.to_owned());
+    let entry = HistoryEntry::of_text(store, id, place, (source, cause), no_article)?;
     store.write(|tx| entry.put(tx))?;
     Ok(true)
 }

@@ -3,14 +3,13 @@
 
 use super::index::Places;
 use super::local::{Found, Scanned};
-use crate::engine::form::{category_version, hides_a_new_article, needs_whole, text_lf};
+use crate::engine::form::{category_version, hides_a_new_article, needs_whole, slug_at, text_lf};
 use crate::engine::history::category::{gather, last_here, seen_as};
 use crate::engine::listing::{ArticleRows, row_of};
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
-use crate::model::path::slug_of_stem;
 use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
@@ -137,15 +136,11 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&mut self, place: Place, stamp: Stamp, document: &Document) {
-        let slug = match document.slug() {
-            Some(slug) => slug.to_owned(),
-            None => match slug_of_stem(place.stem()) {
-                Ok(slug) => slug,
-                Err(problem) => {
-                    let id = document.id();
-                    return self.not_ready(place, id, problem.to_string());
-                }
-            },
+        let slug = match slug_at(document, &place) {
+            Ok(slug) => slug,
+            Err(problem) => {
+                return self.not_ready(place, document.id(), problem.to_string());
+            }
         };
         let text = document.text();
         let mut digest = TextDigest::of(text);

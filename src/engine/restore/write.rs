@@ -1,18 +1,19 @@
 //! Writes a restored file through the journal, and stores the replaced and the new text in the history.
 
 use super::RestoredFile;
-use crate::engine::form::{category_file, category_version, hides_a_new_article, needs_whole};
+use crate::engine::form::{category_file, category_version};
 use crate::engine::history::category::last_document;
+use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
 use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::{CategoryChanges, CategoryDocument, Document};
-use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::mirror::document::{CategoryChanges, CategoryDocument};
+use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::copy_of;
 use crate::reconcile::plan::Kind;
 use crate::state::store::Store;
-use crate::state::{CategoryRow, Deed, RowChange, SeenVersion, Subject};
+use crate::state::{CategoryRow, Deed, RowChange, Subject};
 
 /// Writes a restored file. Returns the path of a new `_category.yaml`, if both sides never agreed on its words.
 pub(super) fn write_restored<D: Disk>(
@@ -23,8 +24,8 @@ pub(super) fn write_restored<D: Disk>(
     let target = &file.target;
     let place = &target.place;
     if let Some(old) = file.old() {
-        let seen = version_of(journal.store, file, old, "replaced")?;
-        journal.store.write(|tx| tx.record(&seen).map(drop))?;
+        let replaced = entry_of(journal.store, file, old, "replaced")?;
+        journal.store.write(|tx| replaced.put(tx))?;
     }
     let conflict = target.id.and_then(|id| view.base.conflicts.get(&id));
     // A conflict whose copy is missing counts as settled by hand. But the file was missing as well, so the conflict is
@@ -42,7 +43,7 @@ pub(super) fn write_restored<D: Disk>(
         Some(id) => name_folder(journal, id, &place.folder)?,
         None => None,
     };
-    let seen = version_of(journal.store, file, &file.new, &file.cause())?;
+    let new = entry_of(journal.store, file, &file.new, &file.cause())?;
     let deed = Deed {
         action: Kind::Restore.word().to_owned(),
         side: Side::Local,
@@ -50,10 +51,13 @@ pub(super) fn write_restored<D: Disk>(
         id: target.id.or(target.instead_of),
         detail: file.described(),
     };
-    let rows = vec![
-        RowChange::Version(Box::new(seen)),
-        RowChange::Event(Box::new(deed)),
-    ];
+    journal.store.write(|tx| {
+        let mut bodies = new.bodies.iter();
+        bodies.try_for_each(|body| tx.put_body(body).map(drop))
+    })?;
+    let version = new.seen.map(|seen| RowChange::Version(Box::new(seen)));
+    let event = RowChange::Event(Box::new(deed));
+    let rows = version.into_iter().chain([event]).collect();
     let over = file.present.as_ref();
     let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
     journal.write_file(place, file.new.as_bytes(), over, rows)??;
@@ -103,50 +107,23 @@ fn name_folder<D: Disk>(
     Ok((!is_agreed).then(|| place.to_string()))
 }
 
-/// Makes a version of a file's text exactly as a scan would, so that the next scan adds none. Stores its bodies.
-fn version_of(
-    store: &mut Store,
+/// Makes a version of a file's text.
+fn entry_of(
+    store: &Store,
     file: &RestoredFile,
     source: &str,
     cause: &str,
-) -> anyhow::Result<SeenVersion> {
+) -> anyhow::Result<HistoryEntry> {
     let target = &file.target;
-    let place = target.place.clone();
-    let document = Document::parse_with_markers(source.as_bytes()).ok();
-    let version = match &document {
-        Some(document) => {
-            let row = target.id.map(|id| store.article(id)).transpose()?.flatten();
-            let category = row.map(|row| row.local.category);
-            let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
-            let slug = document.slug().map(str::to_owned);
-            let slug = slug.or_else(|| slug_of_stem(place.stem()).ok());
-            document.version(slug.unwrap_or_else(|| place.stem().to_owned()), category)
-        }
-        // A text that is no article is stored whole.
-        None => Version {
-            text: TextDigest::of(source),
-            ..file.version.seen.version.clone()
-        },
+    let no_article = Version {
+        text: TextDigest::of(source),
+        ..file.version.seen.version.clone()
     };
-    let is_whole =
-        document.as_ref().is_none_or(hides_a_new_article) || needs_whole(source, &version, &place);
-    store.write(|tx| {
-        tx.put_body(document.as_ref().map_or(source, Document::text))?;
-        if is_whole {
-            tx.put_body(source)?;
-        }
-        Ok(())
-    })?;
-    Ok(SeenVersion {
-        subject: match (target.id, target.category) {
-            (Some(id), _) => Subject::Article(id),
-            (None, Some(id)) if target.is_category() => Subject::category(id),
-            (None, _) => Subject::File(place.clone()),
-        },
-        place,
-        side: Side::Local,
-        cause: cause.to_owned(),
-        version,
-        file: is_whole.then(|| TextDigest::of(source)),
-    })
+    let (id, place) = (target.id, &target.place);
+    let mut entry = HistoryEntry::of_text(store, id, place, (source, cause), no_article)?;
+    let category = target.category.filter(|_| target.is_category());
+    if let (Some(id), Some(seen)) = (category, &mut entry.seen) {
+        seen.subject = Subject::category(id);
+    }
+    Ok(entry)
 }
