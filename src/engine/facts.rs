@@ -14,7 +14,7 @@ use crate::engine::report::{Report, Status};
 use crate::engine::settings::Cause;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
-use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
+use crate::model::{ArticleId, Digest, Place, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
 use crate::reconcile::guard::{Elsewhere, Facts, Rollbacks};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
@@ -84,17 +84,16 @@ fn unhidden(
     let Some(Ok(before)) = before.map(|before| Layout::parse(before.as_bytes())) else {
         return Ok(BTreeSet::new());
     };
-    let new = plan.actions.iter().filter(|action| match &action.step {
-        Step::CreateArticle { place, .. } => before.ignores(place),
-        Step::CreateCategory { folder, .. } => before.ignores_folder(folder),
-        Step::Settle(settle) => settle.sends() && before.ignores(&settle.to),
-        Step::SettleCategory(_)
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => false,
-    });
+    let was_hidden = |action: &&Action| match action.path.split_once('/') {
+        Some((folder, file)) => before.ignores(&Place::new(folder, file)),
+        None => before.ignores_folder(&action.path),
+    };
+    let is_sent = |action: &&Action| {
+        action.sends()
+            && action.deletes().is_none()
+            && !matches!(action.step, Step::SettleCategory(_))
+    };
+    let new = plan.actions.iter().filter(is_sent).filter(was_hidden);
     Ok(new.map(|action| action.path.clone()).collect())
 }
 

@@ -127,6 +127,19 @@ impl Action {
         }
     }
 
+    /// Returns the folders that exist, or have their names, only after the action.
+    pub(crate) fn folders_settled(&self) -> Vec<&String> {
+        if let Step::CreateCategory { folder, .. } = &self.step {
+            return vec![folder];
+        }
+        if let Step::SettleCategory(settle) = &self.step
+            && settle.from != settle.to
+        {
+            return [&settle.from, &settle.to].into_iter().flatten().collect();
+        }
+        Vec::new()
+    }
+
     /// Holds the action, unless it is held already.
     pub fn hold(&mut self, rule: HoldRule, reason: impl Into<String>) {
         if self.held.is_none() {
@@ -157,6 +170,14 @@ impl Settle {
     /// Returns whether the article's public address changes.
     pub fn sends_address(&self) -> bool {
         self.send.contains(&Field::Slug) || self.send.contains(&Field::Category)
+    }
+
+    /// Returns the service's version after the step, if the service stores exactly what is sent.
+    pub(crate) fn sent_over(&self) -> Version {
+        let mut after = self.seen.version.clone();
+        let sent = self.send.iter();
+        sent.for_each(|field| after.take(*field, &self.file));
+        after
     }
 
     /// Returns whether the file is moved, renamed or created.

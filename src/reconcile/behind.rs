@@ -79,7 +79,7 @@ fn reason(action: &Action, behind: &Behind) -> String {
              file back (`git stash pop`, `git pull`), or edit the file, and settle the conflict with `kbsync resolve`"
         );
     }
-    if let Some(slug) = sent_address(&action.step).filter(|_| !behind.is_renamed) {
+    if let Some(slug) = sent_address(action).filter(|_| !behind.is_renamed) {
         let (route, undo) = match &behind.moved_from {
             Some(was) => {
                 let (was, path) = (quoted(was), quoted(&action.path));
@@ -112,18 +112,11 @@ fn reason(action: &Action, behind: &Behind) -> String {
 }
 
 /// Returns the slug on the service, if an action changes the public address.
-fn sent_address(step: &Step) -> Option<&str> {
-    let (sent, slug) = match step {
-        Step::Settle(settle) => (&settle.send, &settle.seen.version.slug),
-        Step::SettleCategory(settle) => (&settle.send, &settle.seen.slug),
-        Step::CreateCategory { .. }
-        | Step::CreateArticle { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => return None,
-    };
-    let is_moved = sent.contains(&Field::Slug) || sent.contains(&Field::Category);
-    is_moved.then_some(slug)
+fn sent_address(action: &Action) -> Option<&str> {
+    if let Step::SettleCategory(settle) = &action.step {
+        let is_moved = settle.send.contains(&Field::Slug);
+        return is_moved.then_some(&settle.seen.slug);
+    }
+    let settle = action.as_settle()?;
+    settle.sends_address().then_some(&settle.seen.version.slug)
 }

@@ -55,14 +55,8 @@ fn frees_when_done(action: &Action) -> Vec<Need> {
     let name = leaves_name(action).map(Need::Name);
     let address = holder_leaving(action).map(Need::Address);
     let mut freed: Vec<Need> = name.into_iter().chain(address).collect();
-    if let Step::CreateCategory { folder, .. } = &action.step {
-        freed.push(Need::Folder(folder.clone()));
-    } else if let Step::SettleCategory(settle) = &action.step
-        && settle.from != settle.to
-    {
-        let folders = [&settle.from, &settle.to].into_iter().flatten();
-        freed.extend(folders.cloned().map(Need::Folder));
-    }
+    let folders = action.folders_settled().into_iter();
+    freed.extend(folders.cloned().map(Need::Folder));
     freed
 }
 

@@ -145,13 +145,7 @@ pub fn takes(action: &Action) -> Option<Address> {
             let sent = settle.send.contains(&Field::Slug);
             sent.then(|| (None, settle.file.slug.clone()))
         }
-        Step::Settle(settle) if settle.sends_address() => {
-            let mut after = settle.seen.version.clone();
-            for field in &settle.send {
-                after.take(*field, &settle.file);
-            }
-            Some(address(&after))
-        }
+        Step::Settle(settle) if settle.sends_address() => Some(address(&settle.sent_over())),
         Step::Settle(_)
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }

@@ -4,7 +4,7 @@
 //! belongs to the person who edited it, and a newer version of the service gets another name. The choice of conflicts
 //! is made elsewhere. See `docs/decisions/07-conflict-copies.md`.
 
-use super::{ApplyState, StepResult, not_written, text};
+use super::{ApplyState, not_written, text};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history;
 use crate::engine::journal::Journal;
@@ -86,20 +86,8 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
 
 /// Returns the reason for a missing copy, and notes the obstacle for the rest of the cycle.
 fn no_copy(error: &DiskError, state: &mut ApplyState<'_>) -> String {
-    let reason = format!("the copy could not be written: {}", error.in_words());
-    match not_written(error) {
-        StepResult::MirrorUnwritable(stop) => state.obstacles.stop_mirror(stop),
-        StepResult::Unsafe(reason) => {
-            state.obstacles.doubt.get_or_insert(reason);
-        }
-        StepResult::Done(_)
-        | StepResult::Retry(_)
-        | StepResult::Overtaken(_)
-        | StepResult::Failed(_)
-        | StepResult::Stopped(_)
-        | StepResult::Held(_) => {}
-    }
-    reason
+    state.obstacles.note(&not_written(error));
+    format!("the copy could not be written: {}", error.in_words())
 }
 
 /// Writes a conflict's copy beside the article's file, and returns the name of the copy: the wished name, or the first

@@ -225,30 +225,17 @@ pub(super) async fn wait_for_room(
     action: &Action,
     state: &ApplyState<'_>,
 ) -> Option<StepResult> {
-    let requests = requests_of(settings, action, state);
+    let is_seen = if let Step::SettleCategory(settle) = &action.step {
+        is_category_seen(settings.guard_window, settle.id, state)
+    } else {
+        let reads = action.as_settle().is_some() || action.deletes().is_some();
+        let id = action.id.filter(|_| reads);
+        id.is_none_or(|id| is_seen(settings, id, state))
+    };
     // An operation of one request cannot be left half done.
-    if requests < 2 {
+    if is_seen || !action.sends() {
         return None;
     }
-    let room = service.wait_for_room(requests, Purpose::Push).await;
+    let room = service.wait_for_room(2, Purpose::Push).await;
     room.err().map(failed)
-}
-
-/// Returns the number of requests of a step without errors.
-fn requests_of(settings: &Settings, action: &Action, state: &ApplyState<'_>) -> u32 {
-    let look = |id| u32::from(!is_seen(settings, id, state));
-    match &action.step {
-        Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
-        Step::DeleteArticle { id, .. } => 1 + look(*id),
-        Step::SettleCategory(settle) if !settle.send.is_empty() => {
-            1 + u32::from(!is_category_seen(settings.guard_window, settle.id, state))
-        }
-        Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
-        Step::Settle(_)
-        | Step::SettleCategory(_)
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => 0,
-    }
 }

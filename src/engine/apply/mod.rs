@@ -278,6 +278,7 @@ fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut
         state.done += 1;
         report_done(teller, state.done);
     }
+    state.obstacles.note(&result);
     let (status, reason) = match result {
         StepResult::Done(note) => (Status::Done, note),
         StepResult::Retry(reason) => (Status::Skipped, Some(reason)),
@@ -286,21 +287,9 @@ fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut
             (Status::Skipped, Some(reason))
         }
         StepResult::Held(reason) => (Status::Held, Some(reason)),
-        StepResult::Failed(reason) => (Status::Failed, Some(reason)),
-        StepResult::Unsafe(reason) => {
-            state.obstacles.doubt.get_or_insert_with(|| reason.clone());
-            (Status::Failed, Some(reason))
-        }
-        StepResult::Stopped(stop) => {
-            let message = stop.message.clone();
-            state.obstacles.stop = Some(stop);
-            (Status::Skipped, Some(message))
-        }
-        StepResult::MirrorUnwritable(stop) => {
-            let message = stop.message.clone();
-            state.obstacles.stop_mirror(stop);
-            (Status::Failed, Some(message))
-        }
+        StepResult::Failed(reason) | StepResult::Unsafe(reason) => (Status::Failed, Some(reason)),
+        StepResult::Stopped(stop) => (Status::Skipped, Some(stop.message)),
+        StepResult::MirrorUnwritable(stop) => (Status::Failed, Some(stop.message)),
     };
     let line = state.say(action, status, reason).clone();
     log_step(line, &state.prefix);

@@ -9,9 +9,7 @@ use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;
-use crate::model::{
-    ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp, Version,
-};
+use crate::model::{ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp};
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Store;
@@ -42,7 +40,7 @@ pub(super) fn row_after(
             draft: settle.unsent_flags.draft,
             ..settle.file_flags
         };
-        (&settle.file, sent_flags, sent_over(settle))
+        (&settle.file, sent_flags, settle.sent_over())
     } else {
         let seen = settle.seen.version.clone();
         (&settle.unsent, settle.unsent_flags, seen)
@@ -81,14 +79,6 @@ pub(super) fn row_after(
         row.supersede(over, &settle.seen.revision);
     }
     row
-}
-
-/// Returns the seen version with the sent fields.
-fn sent_over(settle: &Settle) -> Version {
-    let mut after = settle.seen.version.clone();
-    let sent = settle.send.iter();
-    sent.for_each(|field| after.take(*field, &settle.file));
-    after
 }
 
 /// Returns the stamp of a file as scanned, or written since, if it may be trusted from now on.

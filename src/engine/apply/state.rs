@@ -8,7 +8,7 @@ use crate::engine::report::{Line, Report, Status};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, SettleCategory, Step};
+use crate::reconcile::plan::{Action, SettleCategory};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of applying a plan.
@@ -118,21 +118,18 @@ impl Obstacles {
 
     /// Blocks the steps that depend on a held category: on a new one, or on a folder's new name.
     pub(super) fn block(&mut self, action: &Action) {
-        match &action.step {
-            Step::CreateCategory { folder, .. } => {
-                self.block_folder(folder);
-            }
-            Step::SettleCategory(settle) if settle.from != settle.to => {
-                self.block_category(settle);
-            }
-            Step::SettleCategory(_)
-            | Step::CreateArticle { .. }
-            | Step::Settle(_)
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => {}
+        self.categories
+            .extend(action.folders_settled().into_iter().cloned());
+    }
+
+    /// Notes the effect of a step's result on the later steps.
+    pub(super) fn note(&mut self, result: &StepResult) {
+        if let StepResult::Unsafe(reason) = result {
+            self.doubt.get_or_insert_with(|| reason.clone());
+        } else if let StepResult::Stopped(stop) = result {
+            self.stop = Some(stop.clone());
+        } else if let StepResult::MirrorUnwritable(stop) = result {
+            self.stop_mirror(stop.clone());
         }
     }
 
