@@ -1,21 +1,21 @@
 //! A category on the service: POST and PUT, with a look before the PUT, and another one after a lost response.
 //! `category_files` has the mirror's half.
 
-use super::category_files::{NewYaml, ScannedYaml, settle_here, write_yaml};
+use super::category_files::{NewYaml, scanned_yaml, settle_here, write_yaml};
 use super::guard_read::mark_for_reading;
-use super::record::{SentCategory, category_row};
+use super::record::category_row;
 use super::{ApplyState, StepResult, failed, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
 use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
 use crate::engine::pending::{
-    TRIES, may_repeat, pause, wait_to_repeat, worth_another_look, worth_another_try,
+    TRIES, may_repeat, post_until_answered, wait_to_repeat, worth_another_look,
 };
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::CategoryRow;
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, Field, Place, Side, Timestamp};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Side};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, Listed, NewCategory, Purpose, RemoteCategory, Service,
@@ -43,34 +43,25 @@ pub(super) async fn create_category<S: Service, D: Disk>(
         workspace: engine.settings.workspace,
         version: version.clone(),
     };
-    let (mut tries, mut is_lost) = (0, false);
-    let created = loop {
-        let mut error = match engine.service.create_category(&request).await {
-            Ok(category) => break category,
-            Err(error) => error,
-        };
-        is_lost |= error.answer_lost;
-        if worth_another_try(&error) && tries < TRIES {
-            tries += 1;
-            tracing::warn!(%folder, %error, tries, "no answer to a POST; its slug tells whether it arrived");
-            engine.clock.pause(pause(tries)).await;
-            continue;
-        }
-        state.obstacles.block_folder(folder);
-        if error.kind == ErrorKind::Refused {
-            error.message = format!(
-                "{}; if the workspace has a category \"{}\", which the API does not list, put its id into \
-                 {folder}/{CATEGORY_FILE}",
-                error.message, version.slug
-            );
-            if is_lost {
-                let store = &mut engine.store;
-                return wait_for_person(store, action, error.message);
-            }
-        }
-        return not_done(&mut engine.store, action, error, state);
+    let service = &engine.service;
+    let send = async || service.create_category(&request).await;
+    let (answer, is_lost) = post_until_answered(&*engine.clock, folder, send).await;
+    let mut error = match answer {
+        Ok(created) => return category_born(&mut engine.journal(), new, created, state),
+        Err(error) => error,
     };
-    category_born(&mut engine.journal(), new, created, state)
+    state.obstacles.block_folder(folder);
+    if error.kind == ErrorKind::Refused {
+        error.message = format!(
+            "{}; if the workspace has a category \"{}\", which the API does not list, put its id into \
+             {folder}/{CATEGORY_FILE}",
+            error.message, version.slug
+        );
+        if is_lost {
+            return wait_for_person(&mut engine.store, action, error.message);
+        }
+    }
+    not_done(&mut engine.store, action, error, state)
 }
 
 fn category_born<D: Disk>(
@@ -97,11 +88,12 @@ fn category_born<D: Disk>(
     })?;
     state.created.insert(new.provisional, id);
     state.observed.base.categories.insert(id, row);
+    let scanned = scanned_yaml(folder, state);
     let yaml = NewYaml {
         folder,
         id,
         version: new.version,
-        scanned: &ScannedYaml::of(folder, state),
+        scanned: scanned.as_ref(),
         before: None,
         named: folder,
         seen: (Side::Both, "create"),
@@ -185,7 +177,7 @@ async fn send_category<S: Service, D: Disk>(
         Ok(None) => Ok(category_changed()),
         Ok(Some(category)) => {
             let now = engine.store.now();
-            let row = category_row(settle, Some(own_part(category, settle, now)), state, now);
+            let row = category_row(settle, Some(&category), state, now);
             let pushed = last_here(&engine.store, settle.id, None)?;
             let side = (Side::Both, "pushed");
             let pushed =
@@ -297,31 +289,5 @@ async fn put_category<S: Service, D: Disk>(
         if !may_repeat(&error) {
             return Err(error);
         }
-    }
-}
-
-/// Returns the sent fields as the response has them, and the time of the read. Any other change in the response is a
-/// colleague's, and is pulled by the next cycle, which reads the category again.
-fn own_part(answer: RemoteCategory, settle: &SettleCategory, now: Timestamp) -> SentCategory {
-    let mut version = answer.version;
-    let mut others = CategoryVersion::FIELDS.into_iter();
-    if others
-        .all(|field| settle.send.contains(&field) || version.get(field) == settle.seen.get(field))
-    {
-        return SentCategory {
-            version,
-            revision: answer.revision,
-            read_at: now,
-        };
-    }
-    for field in CategoryVersion::FIELDS {
-        if !settle.send.contains(&field) {
-            version.take(field, &settle.seen);
-        }
-    }
-    SentCategory {
-        version,
-        revision: settle.revision.clone(),
-        read_at: Timestamp::default(),
     }
 }

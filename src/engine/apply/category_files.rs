@@ -14,6 +14,7 @@ use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp};
 use crate::reconcile::plan::SettleCategory;
+use crate::reconcile::snapshot::LocalCategory;
 use crate::state::{Deed, RowChange};
 
 /// Settles the mirror's half: the folder, `_category.yaml`, and the rows that become true with them.
@@ -23,12 +24,12 @@ pub(super) fn settle_here<D: Disk>(
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let home = settle.from.as_ref().or(settle.to.as_ref());
-    let scanned = home.map(|folder| ScannedYaml::of(folder, state));
-    let scanned = scanned.unwrap_or_default();
+    let scanned = home.and_then(|folder| scanned_yaml(folder, state));
+    let scanned = scanned.as_ref();
     let before = state.observed.base.categories.get(&settle.id);
     let before = before.map(|row| row.local.clone());
     if let Some(to) = &settle.to {
-        change_folder(journal, settle, to, &scanned, state)?;
+        change_folder(journal, settle, to, scanned, state)?;
     }
     let now = journal.store.now();
     let mut row = category_row(settle, None, state, now);
@@ -40,10 +41,10 @@ pub(super) fn settle_here<D: Disk>(
                 folder: to,
                 id: settle.id,
                 version: &settle.file,
-                scanned: &scanned,
+                scanned,
                 before: before.as_ref(),
                 named: settle.from.as_ref().unwrap_or(to),
-                seen: seen(settle, before.is_some(), scanned.stamp.is_some()),
+                seen: seen(settle, before.is_some(), scanned.is_some()),
             };
             write_yaml(journal, &yaml, rows_of(settle, &row, &along), state)?;
         }
@@ -75,7 +76,7 @@ fn change_folder<D: Disk>(
     journal: &mut Journal<'_, D>,
     settle: &SettleCategory,
     to: &str,
-    scanned: &ScannedYaml,
+    scanned: Option<&LocalCategory>,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if let Some(from) = &settle.from {
@@ -107,11 +108,11 @@ fn move_folder<D: Disk>(
     settle: &SettleCategory,
     from: &str,
     to: &str,
-    scanned: &ScannedYaml,
+    scanned: Option<&LocalCategory>,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     // Without a `slug:` line in the file, the folder's name is the slug.
-    let lined = has_slug(journal.disk, from).unwrap_or(scanned.stamp.is_some());
+    let lined = has_slug(journal.disk, from).unwrap_or(scanned.is_some());
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
     let old = state.observed.base.categories.get(&settle.id);
     let row = old.map(|old| row_renamed(old, to, pulled));
@@ -186,33 +187,24 @@ fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRo
         .collect()
 }
 
-/// A folder's `_category.yaml` as it was scanned.
-#[derive(Default)]
-pub(super) struct ScannedYaml {
-    pub(super) stamp: Option<Stamp>,
-    /// The folder's name and the scanned words, if the stamp was racy.
-    racy: Option<(String, CategoryVersion)>,
+/// Returns a folder's `_category.yaml` as it was scanned; `None`: there was none.
+pub(super) fn scanned_yaml(folder: &str, state: &ApplyState<'_>) -> Option<LocalCategory> {
+    let mut scanned = state.observed.local.categories.iter();
+    let category = scanned.find(|category| category.folder == folder);
+    category
+        .filter(|category| category.version.is_some())
+        .cloned()
 }
 
-impl ScannedYaml {
-    pub(super) fn of(folder: &str, state: &ApplyState<'_>) -> Self {
-        let stamp = state.observed.mirror.category_stamps.get(folder).copied();
-        let mut scanned = state.observed.local.categories.iter();
-        let category = scanned.find(|category| category.folder == folder);
-        let racy = category
-            .filter(|_| stamp.is_some_and(|stamp| state.observed.mirror.racy.contains(&stamp)))
-            .and_then(|category| Some((folder.to_owned(), category.version.clone()?)));
-        Self { stamp, racy }
-    }
-
-    /// Returns whether a file still has the scanned words. A racy stamp does not show that.
-    fn is_said_by(&self, bytes: &[u8]) -> bool {
-        self.racy.as_ref().is_none_or(|(folder, words)| {
-            let document = CategoryDocument::parse(bytes).ok();
-            let said = document.and_then(|document| category_version(folder, &document).ok());
-            said.as_ref() == Some(words)
-        })
-    }
+/// Returns whether a file still has the scanned id and words.
+fn is_as_scanned(found: Option<&[u8]>, scanned: Option<&LocalCategory>) -> bool {
+    let (Some(bytes), Some(scanned)) = (found, scanned) else {
+        return found.is_none() && scanned.is_none();
+    };
+    CategoryDocument::parse(bytes).is_ok_and(|document| {
+        let words = category_version(&scanned.folder, &document).ok();
+        document.id() == scanned.id && words == scanned.version
+    })
 }
 
 /// The words to write into a `_category.yaml`.
@@ -220,7 +212,7 @@ pub(super) struct NewYaml<'a> {
     pub(super) folder: &'a str,
     pub(super) id: CategoryId,
     pub(super) version: &'a CategoryVersion,
-    pub(super) scanned: &'a ScannedYaml,
+    pub(super) scanned: Option<&'a LocalCategory>,
     /// The last known words of the file; any others are a new edit by the writer.
     pub(super) before: Option<&'a CategoryVersion>,
     /// The folder's name until now, the slug of a file without a `slug:` line.
@@ -229,11 +221,11 @@ pub(super) struct NewYaml<'a> {
     pub(super) seen: (Side, &'static str),
 }
 
-/// Reads `_category.yaml`, and fails if it was saved since the scan: the plan does not cover a later edit.
+/// Reads `_category.yaml`, and fails if its words were edited since the scan: the plan does not cover a later edit.
 fn read_yaml(
     disk: &impl Disk,
     folder: &str,
-    scanned: &ScannedYaml,
+    scanned: Option<&LocalCategory>,
 ) -> anyhow::Result<Option<Content>> {
     let at = At::Folder(folder);
     let path = format!("{folder}/{CATEGORY_FILE}");
@@ -241,16 +233,14 @@ fn read_yaml(
         Some(_) => Some(disk.read(at, CATEGORY_FILE, MAX_YAML)?),
         None => None,
     };
-    let found = existing.as_ref();
-    if found.map(|content| content.stamp) != scanned.stamp
-        || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
-    {
-        return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
-    }
     anyhow::ensure!(
         existing.as_ref().is_none_or(|content| content.whole),
         "{path} is larger than {MAX_YAML} bytes"
     );
+    let found = existing.as_ref().map(|content| content.bytes.as_slice());
+    if !is_as_scanned(found, scanned) {
+        return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
+    }
     Ok(existing)
 }
 
@@ -316,24 +306,22 @@ mod tests {
 
     #[test]
     fn f083_a_category_saved_twice_within_a_tick_is_not_what_was_scanned() {
-        let words = |description: &str| CategoryVersion {
-            name: "Start".to_owned(),
-            slug: "start".to_owned(),
-            description: description.to_owned(),
-            meta_description: String::new(),
+        let scanned = |description: &str| LocalCategory {
+            folder: "start".to_owned(),
+            id: None,
+            version: Some(CategoryVersion {
+                name: "Start".to_owned(),
+                slug: "start".to_owned(),
+                description: description.to_owned(),
+                meta_description: String::new(),
+            }),
         };
-        let racy = |description| ScannedYaml {
-            stamp: Some(Stamp::default()),
-            racy: Some(("start".to_owned(), words(description))),
-        };
-        let settled = ScannedYaml {
-            stamp: Some(Stamp::default()),
-            racy: None,
-        };
-        let bytes = b"name: Start\ndescription: Mine.\n";
-        assert!(racy("Mine.").is_said_by(bytes));
-        assert!(!racy("Before.").is_said_by(bytes));
-        assert!(settled.is_said_by(bytes));
-        assert!(!racy("Mine.").is_said_by(b"\"\n"));
+        let bytes: &[u8] = b"name: Start\ndescription: Mine.\n";
+        assert!(is_as_scanned(Some(bytes), Some(&scanned("Mine."))));
+        assert!(!is_as_scanned(Some(bytes), Some(&scanned("Before."))));
+        assert!(!is_as_scanned(Some(b"\"\n"), Some(&scanned("Mine."))));
+        assert!(!is_as_scanned(Some(bytes), None));
+        assert!(!is_as_scanned(None, Some(&scanned("Mine."))));
+        assert!(is_as_scanned(None, None));
     }
 }

@@ -12,7 +12,7 @@ use crate::engine::journal::Journal;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::version_of;
 use crate::engine::pending::creations::{drop_creation, new_row, record_created};
-use crate::engine::pending::{TRIES, pause, worth_another_try};
+use crate::engine::pending::post_until_answered;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent};
@@ -120,22 +120,16 @@ async fn post<S: Service, D: Disk>(
     let has_earlier_try = begun.is_some();
     let (creation, sent) = begin_creation(&mut engine.store, new, begun, &text)?;
     let request = new_article(&sent, text);
-    let (mut tries, mut is_lost) = (0, false);
-    let error = loop {
-        let error = match engine.service.create_article(&request).await {
-            Ok(article) => {
-                let row = record_answer(&mut engine.store, new, creation, &sent, article)?;
-                return Ok(Ok(row));
-            }
-            Err(error) => error,
-        };
-        is_lost |= error.answer_lost;
-        if !worth_another_try(&error) || tries == TRIES {
-            break error;
+    let path = new.place.to_string();
+    let service = &engine.service;
+    let send = async || service.create_article(&request).await;
+    let (answer, is_lost) = post_until_answered(&*engine.clock, &path, send).await;
+    let error = match answer {
+        Ok(article) => {
+            let row = record_answer(&mut engine.store, new, creation, &sent, article)?;
+            return Ok(Ok(row));
         }
-        tries += 1;
-        tracing::warn!(path = %new.place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
-        engine.clock.pause(pause(tries)).await;
+        Err(error) => error,
     };
     if !is_lost && !has_earlier_try {
         drop_creation(&mut engine.store, &creation)?;

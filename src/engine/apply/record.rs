@@ -9,9 +9,10 @@ use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp};
+use crate::model::{ArticleId, Field, Flags, Place, Stamp, Timestamp};
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;
+use crate::service::RemoteCategory;
 use crate::state::store::Store;
 use crate::state::{Deed, Outcome, RowChange};
 use std::collections::BTreeSet;
@@ -97,35 +98,37 @@ pub(super) fn trusted_scan(stamp: Stamp, observed: &Observation, now: Timestamp)
     trusted(stamp, now).filter(|stamp| !observed.mirror.racy.contains(stamp))
 }
 
-/// The words of a category on the service after a request, and the time of the read.
-pub(super) struct SentCategory {
-    pub(super) version: CategoryVersion,
-    pub(super) revision: Revision,
-    pub(super) read_at: Timestamp,
-}
-
-/// Returns a category's row after a step.
+/// Returns a category's row after a step. `answer`: the response to its request.
 pub(super) fn category_row(
     settle: &SettleCategory,
-    sent: Option<SentCategory>,
+    answer: Option<&RemoteCategory>,
     state: &ApplyState<'_>,
     now: Timestamp,
 ) -> CategoryRow {
-    let local = if sent.is_some() {
+    let local = if answer.is_some() {
         &settle.file
     } else {
         &settle.unsent
     };
     let found = state.observed.remote.categories.get(&settle.id);
-    let (remote, revision, read_at) = if let Some(sent) = sent {
-        (sent.version, sent.revision, Some(sent.read_at))
-    } else {
-        // If the service's words wait for a person, the category is read again.
-        let is_open = found.is_some_and(|(found, _)| *found != settle.seen);
-        let read_at = if is_open { Timestamp::default() } else { now };
-        let read_at = found.map(|_| read_at);
-        (settle.seen.clone(), settle.revision.clone(), read_at)
-    };
+    let told = answer.map(|answer| &answer.version);
+    let told = told.or(found.map(|(found, _)| found));
+    let (mut remote, mut revision) = (settle.seen.clone(), settle.revision.clone());
+    if let Some(answer) = answer {
+        let sent = settle.send.iter();
+        sent.for_each(|field| remote.take(*field, &answer.version));
+        if remote == answer.version {
+            revision = answer.revision.clone();
+        }
+    }
+    // If the service's words wait for a person, or the response has a colleague's change, the category is read again.
+    let read_at = told.map(|told| {
+        if *told == remote {
+            now
+        } else {
+            Timestamp::default()
+        }
+    });
     let stamp = settle
         .to
         .as_ref()

@@ -258,6 +258,29 @@ fn patch(store: &Store, update: &Update) -> anyhow::Result<ArticlePatch> {
     Ok(patch)
 }
 
+/// Sends a POST until it is answered, or for the last time in this cycle: the slug tells whether an earlier try arrived.
+/// Also returns whether a response was lost.
+pub(super) async fn post_until_answered<T>(
+    clock: &dyn Clock,
+    path: &str,
+    send: impl AsyncFn() -> Answer<T>,
+) -> (Answer<T>, bool) {
+    let (mut tries, mut is_lost) = (0, false);
+    loop {
+        let answer = send().await;
+        let Err(error) = &answer else {
+            return (answer, is_lost);
+        };
+        is_lost |= error.answer_lost;
+        if !worth_another_try(error) || tries == TRIES {
+            return (answer, is_lost);
+        }
+        tries += 1;
+        tracing::warn!(%path, %error, tries, "no answer to a POST; its slug tells whether it arrived");
+        clock.pause(pause(tries)).await;
+    }
+}
+
 /// Waits before a retry of a request that was not carried out: for budget, if it was throttled.
 pub(super) async fn wait_to_repeat(
     service: &impl Service,
@@ -386,7 +409,7 @@ fn is_down(error: &ServiceError) -> bool {
 }
 
 /// Returns whether a failed write needs another try or a look.
-pub(super) fn worth_another_try(error: &ServiceError) -> bool {
+fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
@@ -410,6 +433,6 @@ fn is_throttled(error: &ServiceError) -> bool {
 pub(super) const TRIES: u32 = 4;
 
 /// The pause before a retry, doubled with every try.
-pub(super) fn pause(tries: u32) -> Duration {
+fn pause(tries: u32) -> Duration {
     Duration::from_millis(500).saturating_mul(1 << tries.min(6))
 }
