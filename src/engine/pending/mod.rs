@@ -69,13 +69,13 @@ impl PutOrDelete {
 }
 
 /// The result of a look for a request.
-enum LookResult {
-    /// It was carried out. The service's present article; `None`: the article is gone.
-    Arrived(Option<Box<RemoteArticle>>),
+enum Settled {
+    /// It was carried out and is recorded.
+    Arrived(Recorded),
     /// It did not arrive: the service has the version to be replaced.
     NotArrived,
-    /// The service has another version; `None`: it does not show the article.
-    Changed(Option<Box<RemoteArticle>>),
+    /// The service has another version, or does not show the article.
+    Changed,
     /// Unknown yet. The error, if the look failed.
     Unclear(Option<ServiceError>),
 }
@@ -117,36 +117,23 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
         if engine.request.cause == Cause::Background && backoff.is_backing_off(target) {
             continue;
         }
-        match outcome_of(engine, &change, engine.request.purpose, true).await? {
-            LookResult::Arrived(answer) => {
-                record_arrived(&mut engine.store, pending, &change, answer.as_deref())?;
-            }
-            LookResult::NotArrived => {
-                end_request(&mut engine.store, pending, &change)?;
-            }
-            LookResult::Changed(now) => {
-                record_changed(&mut engine.store, pending, &change, now.as_deref())?;
-            }
+        let purpose = engine.request.purpose;
+        let Settled::Unclear(error) = settle(engine, pending, &change, purpose, true).await? else {
+            continue;
+        };
+        if let Some(error) = &error {
+            engine.gathered.failed_look = Some(format!("a request could not be settled: {error}"));
             // An outage is no failure of this article.
-            LookResult::Unclear(Some(error)) if error.stops_all() => {
-                engine.gathered.failed_look =
-                    Some(format!("a request could not be settled: {error}"));
+            if error.stops_all() {
                 break;
             }
-            LookResult::Unclear(error) => {
-                let now = engine.store.now();
-                let attempt = Attempt {
-                    last_asked: now,
-                    failures: backoff.failures(target).saturating_add(1),
-                    answer: None,
-                };
-                engine.store.write(|tx| tx.put_attempt(target, &attempt))?;
-                if let Some(error) = error {
-                    engine.gathered.failed_look =
-                        Some(format!("a request could not be settled: {error}"));
-                }
-            }
         }
+        let attempt = Attempt {
+            last_asked: engine.store.now(),
+            failures: backoff.failures(target).saturating_add(1),
+            answer: None,
+        };
+        engine.store.write(|tx| tx.put_attempt(target, &attempt))?;
     }
     Ok(())
 }
@@ -179,7 +166,8 @@ pub(super) async fn send_request<S: Service, D: Disk>(
 ) -> anyhow::Result<SendOutcome> {
     let error = match send_once(&engine.service, &engine.store, change).await? {
         Ok(answer) => {
-            return record_arrived(&mut engine.store, pending, change, answer.as_deref());
+            let recorded = record_arrived(&mut engine.store, pending, change, answer.as_deref());
+            return Ok(SendOutcome::Done(recorded?));
         }
         Err(error) => error,
     };
@@ -192,21 +180,14 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     }
     tracing::warn!(%error, "no answer to a write; checking whether it arrived");
     engine.clock.pause(pause(1)).await;
-    match outcome_of(engine, change, Purpose::Push, false).await? {
-        LookResult::Arrived(answer) => {
-            record_arrived(&mut engine.store, pending, change, answer.as_deref())
-        }
-        LookResult::NotArrived => {
-            end_request(&mut engine.store, pending, change)?;
-            Ok(SendOutcome::NotArrived(error))
-        }
-        LookResult::Changed(now) => {
-            record_changed(&mut engine.store, pending, change, now.as_deref())?;
-            Ok(SendOutcome::Changed)
-        }
-        LookResult::Unclear(Some(met)) if met.stops_all() => Ok(SendOutcome::Pending(met)),
-        LookResult::Unclear(_) => Ok(SendOutcome::Pending(error)),
-    }
+    let settled = settle(engine, pending, change, Purpose::Push, false);
+    Ok(match settled.await? {
+        Settled::Arrived(recorded) => SendOutcome::Done(recorded),
+        Settled::NotArrived => SendOutcome::NotArrived(error),
+        Settled::Changed => SendOutcome::Changed,
+        Settled::Unclear(Some(met)) if met.stops_all() => SendOutcome::Pending(met),
+        Settled::Unclear(_) => SendOutcome::Pending(error),
+    })
 }
 
 async fn send_once(
@@ -295,49 +276,54 @@ pub(super) async fn wait_to_repeat(
     Ok(())
 }
 
-/// Looks up the outcome of a request. `is_later`: it was sent in an earlier cycle.
-async fn outcome_of<S: Service, D: Disk>(
-    engine: &Engine<S, D>,
+/// Looks up the outcome of a request, and records it. `is_later`: the request was sent in an earlier cycle.
+async fn settle<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    pending: RequestId,
     change: &PutOrDelete,
     purpose: Purpose,
     is_later: bool,
-) -> anyhow::Result<LookResult> {
+) -> anyhow::Result<Settled> {
     let (answer, is_sure) = read_back(engine, change.id(), purpose).await?;
     let is_believed = is_sure || is_later;
     let now = match answer {
-        Ok(now) => Box::new(now),
+        Ok(now) => now,
         // A GET does not find hidden articles; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
-            return Ok(match change {
-                PutOrDelete::Delete(_) => LookResult::Arrived(None),
-                // Absent is not deleted: the questions about absent articles decide.
-                PutOrDelete::Put(_) => LookResult::Changed(None),
-            });
+            if matches!(change, PutOrDelete::Delete(_)) {
+                let recorded = record_arrived(&mut engine.store, pending, change, None)?;
+                return Ok(Settled::Arrived(recorded));
+            }
+            // Absent is not deleted: the questions about absent articles decide.
+            record_changed(&mut engine.store, pending, change, None)?;
+            return Ok(Settled::Changed);
         }
-        Err(error) => return Ok(LookResult::Unclear(Some(error))),
+        Err(error) => return Ok(Settled::Unclear(Some(error))),
     };
     let Some(text) = now.text.as_deref() else {
-        return Ok(LookResult::Unclear(None));
+        return Ok(Settled::Unclear(None));
     };
     let version = version_with(&now, TextDigest::of(text));
     if change.is_target_version(&version, &now.revision) {
-        return Ok(if is_believed {
-            LookResult::NotArrived
-        } else {
-            LookResult::Unclear(None)
-        });
+        if !is_believed {
+            return Ok(Settled::Unclear(None));
+        }
+        end_request(&mut engine.store, pending, change)?;
+        return Ok(Settled::NotArrived);
     }
     // A replica may lag by several versions.
     let row = engine.store.article(change.id())?;
     if !is_sure && row.is_some_and(|row| row.has_superseded(&version, &now.revision)) {
-        return Ok(LookResult::Unclear(None));
+        return Ok(Settled::Unclear(None));
     }
-    Ok(match change {
-        PutOrDelete::Put(update) if is_as_sent(&engine.store, update, &version, &now)? => {
-            LookResult::Arrived(Some(now))
-        }
-        PutOrDelete::Put(_) | PutOrDelete::Delete(_) => LookResult::Changed(Some(now)),
-    })
+    if let PutOrDelete::Put(update) = change
+        && is_as_sent(&engine.store, update, &version, &now)?
+    {
+        let recorded = record_arrived(&mut engine.store, pending, change, Some(&now))?;
+        return Ok(Settled::Arrived(recorded));
+    }
+    record_changed(&mut engine.store, pending, change, Some(&now))?;
+    Ok(Settled::Changed)
 }
 
 /// Returns whether an article has the sent content.

@@ -1,6 +1,6 @@
 //! Records the outcome of a request. The rows that become true with the response to an update are made by pure code.
 
-use super::{PutOrDelete, Recorded, SendOutcome};
+use super::{PutOrDelete, Recorded};
 use crate::engine::history::entry::edited_there;
 use crate::engine::observation::version_of;
 use crate::model::base::{ArticleRow, Visibility};
@@ -15,7 +15,7 @@ pub(super) fn record_arrived(
     pending: RequestId,
     change: &PutOrDelete,
     answer: Option<&RemoteArticle>,
-) -> anyhow::Result<SendOutcome> {
+) -> anyhow::Result<Recorded> {
     let (mut rewritten, mut warning) = (None, None);
     let rows = match (change, answer) {
         (PutOrDelete::Put(update), Some(answer)) => {
@@ -51,7 +51,7 @@ pub(super) fn record_arrived(
             None
         }
     });
-    Ok(SendOutcome::Done(Recorded { row, warning }))
+    Ok(Recorded { row, warning })
 }
 
 /// Ends a request whose article changed or vanished since. The version to be replaced counts as superseded.
