@@ -11,9 +11,7 @@ use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Fingerprint, Flags, Revision, TextDigest};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::fingerprint::{Fingerprinter, KnownEntries};
-use crate::service::{
-    Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service,
-};
+use crate::service::{ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service};
 use crate::state::store::{ListingEntry, SeenBody, Store, Writing};
 use crate::state::{FigureRow, StateError};
 use anyhow::Context as _;
@@ -177,10 +175,8 @@ impl Listing {
         if store.is_buried(id, &article.revision)? {
             return Ok(());
         }
-        if let Some(figures) = article.figures {
-            self.figures
-                .insert(id, figure_row(figures, article.full_url.clone()));
-        }
+        let figures = figure_row(&article);
+        self.figures.extend(figures.map(|row| (id, row)));
         if article.text.is_none() {
             let same = |row: &&ArticleRow| row.revision == article.revision;
             match row.filter(|row| same(row) && row.is_of_its_revision()) {
@@ -241,15 +237,15 @@ pub(super) fn visibility_of(flags: Flags) -> Visibility {
     }
 }
 
-/// The figures in a response.
-pub(super) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
-    FigureRow {
+/// The figures in a response, if it has them.
+pub(super) fn figure_row(article: &RemoteArticle) -> Option<FigureRow> {
+    article.figures.map(|figures| FigureRow {
         views: figures.views,
         happy: figures.happy,
         neutral: figures.neutral,
         sad: figures.sad,
-        full_url,
-    }
+        full_url: article.full_url.clone(),
+    })
 }
 
 /// The memory of the last listing.

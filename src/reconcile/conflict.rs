@@ -202,7 +202,6 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         id,
         place,
         local: file.version.clone(),
-        flags: file.flags,
         seen: Some(seen.clone()),
         fresh: decided_too_late || !known || revised || lies.is_none(),
         copy: Some(copy),

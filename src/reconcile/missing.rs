@@ -155,7 +155,6 @@ pub(super) fn gone(
                 id,
                 place,
                 local: file.version.clone(),
-                flags: file.flags,
                 seen: None,
                 // An older copy stays until the conflict is settled.
                 copy: standing.and_then(|row| row.copy.clone()),

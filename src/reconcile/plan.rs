@@ -287,8 +287,6 @@ pub struct Conflict {
     pub place: Place,
     /// The writer's version.
     pub local: Version,
-    /// `enabled` and `draft` in the file.
-    pub flags: Flags,
     /// The service's version; `None`: the article is gone.
     pub seen: Option<Seen>,
     /// The copy beside the file; `None`: there is nothing to copy.

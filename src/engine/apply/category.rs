@@ -177,7 +177,8 @@ async fn send_category<S: Service, D: Disk>(
         Ok(None) => Ok(category_changed()),
         Ok(Some(category)) => {
             let now = engine.store.now();
-            let row = category_row(settle, Some(&category), state, now);
+            let answer = (category.version, category.revision);
+            let row = category_row(settle, Some(&answer), state, now);
             let pushed = last_here(&engine.store, settle.id, None)?;
             let side = (Side::Both, "pushed");
             let pushed =

@@ -122,8 +122,8 @@ async fn post<S: Service, D: Disk>(
     let request = new_article(&sent, text);
     let path = new.place.to_string();
     let service = &engine.service;
-    let send = async || service.create_article(&request).await;
-    let (answer, is_lost) = post_until_answered(&*engine.clock, &path, send).await;
+    let create = async || service.create_article(&request).await;
+    let (answer, is_lost) = post_until_answered(&*engine.clock, &path, create).await;
     let error = match answer {
         Ok(article) => {
             let row = record_answer(&mut engine.store, new, creation, &sent, article)?;

@@ -9,10 +9,9 @@ use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, Field, Flags, Place, Stamp, Timestamp};
+use crate::model::{ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp};
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;
-use crate::service::RemoteCategory;
 use crate::state::store::Store;
 use crate::state::{Deed, Outcome, RowChange};
 use std::collections::BTreeSet;
@@ -101,7 +100,7 @@ pub(super) fn trusted_scan(stamp: Stamp, observed: &Observation, now: Timestamp)
 /// Returns a category's row after a step. `answer`: the response to its request.
 pub(super) fn category_row(
     settle: &SettleCategory,
-    answer: Option<&RemoteCategory>,
+    answer: Option<&(CategoryVersion, Revision)>,
     state: &ApplyState<'_>,
     now: Timestamp,
 ) -> CategoryRow {
@@ -111,18 +110,16 @@ pub(super) fn category_row(
         &settle.unsent
     };
     let found = state.observed.remote.categories.get(&settle.id);
-    let told = answer.map(|answer| &answer.version);
-    let told = told.or(found.map(|(found, _)| found));
     let (mut remote, mut revision) = (settle.seen.clone(), settle.revision.clone());
-    if let Some(answer) = answer {
+    if let Some((answered, answered_revision)) = answer {
         let sent = settle.send.iter();
-        sent.for_each(|field| remote.take(*field, &answer.version));
-        if remote == answer.version {
-            revision = answer.revision.clone();
+        sent.for_each(|field| remote.take(*field, answered));
+        if remote == *answered {
+            revision.clone_from(answered_revision);
         }
     }
     // If the service's words wait for a person, or the response has a colleague's change, the category is read again.
-    let read_at = told.map(|told| {
+    let read_at = answer.or(found).map(|(told, _)| {
         if *told == remote {
             now
         } else {

@@ -164,10 +164,8 @@ pub(super) fn take_answer<S, D>(
     if article.text.is_none() {
         return Ok(Remote::Unknown("the answer has no body".to_owned()));
     }
-    if let Some(figures) = article.figures {
-        let row = figure_row(figures, article.full_url.clone());
-        engine.gathered.figures.insert(id, row);
-    }
+    let figures = figure_row(&article).map(|row| (id, row));
+    engine.gathered.figures.extend(figures);
     let seen = take_seen(article, visibility, row, &mut engine.store)?;
     engine.store.flush_bodies()?;
     Ok(Remote::Present(seen))

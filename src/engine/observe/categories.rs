@@ -112,17 +112,15 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
         1,
     );
     for (done, &id) in wanted.iter().enumerate() {
+        let answers = &mut engine.gathered.answers;
         match engine.service.category(id, engine.request.purpose).await {
             Ok((category, articles)) => {
                 if note_if_foreign(&engine.settings, &category, base, observed) {
                     let (why, foreign) = (of_another(id), true);
-                    engine
-                        .gathered
-                        .answers
-                        .note(Target::Category(id), Answer::Category { why, foreign });
+                    answers.note(Target::Category(id), Answer::Category { why, foreign });
                     continue;
                 }
-                engine.gathered.answers.note(Target::Category(id), None);
+                answers.note(Target::Category(id), None);
                 let store = &mut engine.store;
                 keep_category_there(store, id, &category.version)?;
                 observed
@@ -139,10 +137,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 let why = format!("its category cannot be read: {error}");
                 report_unread(&engine.settings, id, why.clone(), false, base, observed);
                 let foreign = false;
-                engine
-                    .gathered
-                    .answers
-                    .note(Target::Category(id), Answer::Category { why, foreign });
+                answers.note(Target::Category(id), Answer::Category { why, foreign });
             }
         }
         report_done(&engine.teller, done as u64 + 1);
@@ -150,7 +145,8 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Reports a category that cannot be read, or is another workspace's.
+/// Reports a category that cannot be read, or is another workspace's. The latter is a problem only if a folder or the
+/// settings name the category: a file that only names one of its articles has its own problem.
 fn report_unread(
     settings: &Settings,
     id: CategoryId,
@@ -159,16 +155,14 @@ fn report_unread(
     base: &Base,
     observed: &mut Observation,
 ) {
+    let path = folder_of(base, &observed.local, id);
+    let is_named = !path.is_empty() || settings.categories.contains(&id);
     if foreign {
         observed.remote.foreign.insert(id);
-        report_foreign(settings, id, message, base, observed);
-        return;
     }
-    observed.problems.push(Problem::at(
-        folder_of(base, &observed.local, id),
-        None,
-        message,
-    ));
+    if !foreign || is_named {
+        observed.problems.push(Problem::at(path, None, message));
+    }
 }
 
 /// Returns the categories that are about to be changed: an earlier read does not show the version to be replaced.
@@ -217,26 +211,10 @@ pub(super) fn note_if_foreign(
     let foreign = category
         .workspace
         .is_some_and(|workspace| workspace != settings.workspace);
-    if foreign && observed.remote.foreign.insert(id) {
-        report_foreign(settings, id, of_another(id), base, observed);
+    if foreign && !observed.remote.foreign.contains(&id) {
+        report_unread(settings, id, of_another(id), true, base, observed);
     }
     foreign
-}
-
-/// Reports a problem, if a folder or the settings name the category. A file that only names one of its articles has its
-/// own problem.
-pub(super) fn report_foreign(
-    settings: &Settings,
-    id: CategoryId,
-    message: String,
-    base: &Base,
-    observed: &mut Observation,
-) {
-    let path = folder_of(base, &observed.local, id);
-    if path.is_empty() && !settings.categories.contains(&id) {
-        return;
-    }
-    observed.problems.push(Problem::at(path, None, message));
 }
 
 /// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace
