@@ -111,7 +111,7 @@ fn the_law_of_merges_holds_for_edits_of_blocks() {
             usize::from(base != local && base != remote && matches!(outcome, TextMerge::Merged(_)));
         assert!(round < 100 || merged > 0, "nothing merges");
     }
-    assert!(merged > 300, "{merged} real merges");
+    assert!(merged > 250, "{merged} real merges");
 }
 
 /// A source of small pseudo-random numbers, the same in each run.
