@@ -127,6 +127,10 @@ impl WorkQueue {
 
     /// Adds an event of a path.
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
+        // A removal that waits begins anew with the next event of its path: the path may have been back in between.
+        if self.due.get(path) == Some(&Touch::Removed) {
+            self.due.remove(path);
+        }
         self.debounce.record(path, touch, now);
     }
 
