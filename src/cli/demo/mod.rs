@@ -39,7 +39,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         ));
     }
     let stage = Stage::build(context).await?;
-    let played = scenes::play(&stage).await;
+    let played = tokio::select! {
+        biased;
+        () = stopped() => Err(Failure::new(
+            ExitCode::Interrupted,
+            "stopped",
+            "the demo changed nothing outside of its own folder",
+        )),
+        played = scenes::play(&stage) => played,
+    };
     if played.is_ok() && ask::possible() && io::stdout().is_terminal() {
         stage.print(format!(
             "\n{HELP}Your turn.{HELP:#} In another terminal:\n  cd {}\n  export KBSYNC_TOKEN={}\n  kbsync status\n\
