@@ -183,7 +183,7 @@ fn likely_mistake(lines: &[&str]) -> Option<NotReady> {
             let is_key = super::KEYS.contains(&key);
             return is_key.then(|| NotReady::at(number, message, remedy));
         };
-        let value = value.trim();
+        let value = value.split(" #").next().unwrap_or(value).trim();
         let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#']);
         let is_meant = !key.is_empty() && is_word(key) && is_plain && value.contains(": ");
         let message = format!("the text after `{key}:` has a colon in it");

@@ -265,13 +265,16 @@ impl fmt::Display for NotReady {
 
 /// Returns whether a text has all three of git's conflict markers at line starts.
 pub fn has_conflict_markers(text: &str) -> bool {
-    let marks = |marker: &str| {
-        text.lines().any(|line| {
-            line.strip_prefix(marker)
-                .is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(' '))
-        })
-    };
-    marks("<<<<<<<") && marks("=======") && marks(">>>>>>>")
+    let marks = |marker: &str| text.lines().any(|line| is_marker(line, marker));
+    marks(OURS) && marks("=======") && marks(">>>>>>>")
+}
+
+/// The first marker of a conflict.
+pub(super) const OURS: &str = "<<<<<<<";
+
+pub(super) fn is_marker(line: &str, marker: &str) -> bool {
+    line.strip_prefix(marker)
+        .is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(' '))
 }
 
 /// Finds the id in a file, even in a broken file: the first unindented `id:` line before the body, else the first
@@ -282,7 +285,9 @@ pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
     let head = bytes.iter().take(ID_SEARCH).filter(|byte| **byte != 0);
     let head: Vec<u8> = head.copied().collect();
     let head = String::from_utf8_lossy(&head);
-    let lines = head.split(['\n', '\r']);
+    // The mark of UTF-8; in UTF-16, its two bytes are no UTF-8.
+    let text = head.trim_start_matches(['\u{feff}', '\u{fffd}']);
+    let lines = text.split(['\n', '\r']);
     let lines = lines.filter(|line| !line.trim().is_empty());
     let lines: Vec<&str> = lines
         .scan((false, 0), |(was_dashes, dashes), line| {

@@ -150,7 +150,7 @@ impl Document {
             return Ok(());
         }
         let mut lines = self.text().lines();
-        let within = lines.position(|line| line.starts_with("<<<<<<<"));
+        let within = lines.position(|line| frame::is_marker(line, frame::OURS));
         Err(NotReady::at(
             self.lines_before_text() + within.unwrap_or(0) + 1,
             "the body has conflict markers of git",
@@ -263,6 +263,13 @@ impl Document {
     /// meant.
     pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
         self.source.near_keys(&KEYS)
+    }
+
+    /// Returns the keys whose text is cut at a ` #` that was hardly meant as a comment, each with its line.
+    pub fn cut_texts(&self) -> impl Iterator<Item = (&str, usize)> {
+        let texts = [Field::Title, Field::Introtext, Field::Keywords].map(Field::key);
+        let cut = self.source.cut_texts();
+        cut.filter(move |(key, _)| texts.contains(key))
     }
 
     /// Returns whether the file has CRLF line ends, according to its first line.

@@ -2,7 +2,7 @@
 
 use super::{
     NotReady,
-    block::Block,
+    block::{Block, Entry, Style, Value},
     frame::Frame,
     splice::{self, Edit},
     values::near_key,
@@ -40,6 +40,22 @@ impl Source {
     /// Returns the block with edited keys. `end` ends new lines.
     pub(super) fn edited_block(&self, keys: &[&'static str], edits: &[Edit], end: &str) -> String {
         splice::apply(self.frame.block(&self.text), &self.block, keys, edits, end)
+    }
+
+    /// Returns the keys whose text is cut at a ` #` that was hardly meant as a comment, as in `title: Issue #12`: each
+    /// with its line in the file.
+    pub(super) fn cut_texts(&self) -> impl Iterator<Item = (&str, usize)> {
+        let before = self.frame.lines_before();
+        let lines: Vec<&str> = self.frame.block(&self.text).lines().collect();
+        let cut = move |entry: &&Entry| {
+            let behind = entry.spot.as_ref().zip(lines.get(entry.lines.start));
+            let behind = behind.and_then(|(spot, line)| line.get(spot.end..));
+            let comment = behind.and_then(|behind| behind.trim_start().strip_prefix('#'));
+            matches!(entry.value, Value::Scalar(_, Style::Plain))
+                && comment.is_some_and(|text| !text.is_empty() && !text.starts_with([' ', '#']))
+        };
+        let cut = self.block.entries.iter().filter(cut);
+        cut.map(move |entry| (entry.key.as_str(), before + entry.lines.start + 1))
     }
 
     /// Returns the unknown keys that are similar to kbsync's: each with its line in the file and the key that was meant.

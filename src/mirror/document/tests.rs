@@ -296,6 +296,8 @@ fn the_id_of_a_broken_file_is_found() {
         format!("<<<<<<< HEAD\n---\nid: {ID}\n"),
         format!("a line too many\n---\nid: {ID}\ntitle: T\n---\n<p>x</p>\n"),
         format!("---\n---\nid: {ID}\ntitle: T\n---\n<p>x</p>\n"),
+        format!("\u{feff}id: {ID}\ntitle: T\n---\n<p>x</p>\n"),
+        format!("\u{feff}---\n  id: {ID}\ntitle: a: b\n---\nid: {OTHER}\n"),
         format!("---\rid: {ID}\rtitle: T\r---\r<p>x</p>\r"),
         format!("---\nauthor:\n  id: {OTHER}\nid: {ID}\ntitle: a: b\n---\n"),
     ] {
@@ -308,7 +310,10 @@ fn the_id_of_a_broken_file_is_found() {
     let utf_16 = format!("\u{feff}{text}");
     let utf_16 = utf_16.encode_utf16().flat_map(u16::to_le_bytes);
     assert_eq!(refused(utf_16.collect::<Vec<u8>>()).id, Some(id()));
-    assert_eq!(refused(format!("---\nslug: x\n---\nid: {ID}\n")).id, None);
+    for mark in ["", "\u{feff}"] {
+        let file = format!("{mark}---\nslug: x\n---\nid: {ID}\n");
+        assert_eq!(refused(file).id, None);
+    }
 }
 
 #[test]
