@@ -254,11 +254,12 @@ impl Report {
     /// Replaces the skipped and held actions at these paths by the report of another look at them.
     pub(super) fn replace(&mut self, paths: &BTreeSet<String>, mut next: Self) {
         let waits = |status| matches!(status, Status::Skipped | Status::Held);
-        // A look that broke off says nothing about them.
-        if next.stopped.is_none() {
-            self.actions
-                .retain(|line| !waits(line.status) || !paths.contains(&line.path));
-        }
+        // A look that broke off says nothing about some of them.
+        let is_told = |path: &String| next.actions.iter().any(|line| &line.path == path);
+        self.actions.retain(|line| {
+            let is_replaced = next.stopped.is_none() || is_told(&line.path);
+            !waits(line.status) || !paths.contains(&line.path) || !is_replaced
+        });
         self.conclude(None);
         next.problems
             .retain(|problem| !self.problems.contains(problem));

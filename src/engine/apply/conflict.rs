@@ -33,6 +33,11 @@ pub(super) fn show_conflict<D: Disk>(
     }
     let mut written = conflict.copy.clone();
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
+        let shown = state.observed.base.conflicts.get(&conflict.id);
+        let is_shown = shown.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
+        if is_shown && is_edited(journal, conflict, copy)? {
+            return Ok(None);
+        }
         let body = text(journal.store, seen.version.text)?;
         let source = copy_text(conflict.id, &seen.version, seen.flags, body);
         match write_copy(journal, conflict, copy, &source)? {
@@ -131,6 +136,19 @@ pub(super) fn write_copy<D: Disk>(
     };
     let written = journal.change_file(change)?;
     Ok(written.map(|_stamp| name))
+}
+
+/// Returns whether a person edited the copy. A copy that cannot be read counts as unedited: its write reports why.
+fn is_edited<D: Disk>(
+    journal: &Journal<'_, D>,
+    conflict: &Conflict,
+    copy: &str,
+) -> anyhow::Result<bool> {
+    let at = At::Folder(&conflict.place.folder);
+    let Ok(Some(present)) = copy_at(journal.disk, at, copy) else {
+        return Ok(false);
+    };
+    Ok(!is_as_written(journal.store, &present, conflict.id)?)
 }
 
 fn copy_at(disk: &impl Disk, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {

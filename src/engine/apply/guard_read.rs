@@ -14,7 +14,7 @@ use crate::engine::observation::{Moment, version_of};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Revision, Version};
+use crate::model::{ArticleId, Flags, Revision, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -63,7 +63,9 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             return Ok(Some(failed(error)));
         }
     };
-    let is_shown = seen.flags.hides() && !article.flags.hides();
+    // The answer to a GET has no flags.
+    let has_flags = article.flags != Flags::default();
+    let is_shown = has_flags && seen.flags.hides() && !article.flags.hides();
     let is_incomplete = article.text.is_none() && article.revision != seen.revision;
     let (version, revision) = (
         version_of(&article, &seen.version),

@@ -244,6 +244,7 @@ fn not_done(
         ErrorKind::Unavailable
             if error.status == Some(500)
                 && !is_of_category(action)
+                && state.to_send > 1
                 && state.obstacles.is_alone() =>
         {
             Ok(StepResult::Unsafe(error.to_string()))

@@ -35,10 +35,13 @@ pub(super) fn row_after(
     is_sent: bool,
 ) -> ArticleRow {
     let (local, flags, remote) = if is_sent {
-        // No request changes `draft`.
-        let sent_flags = Flags {
-            draft: settle.unsent_flags.draft,
-            ..settle.file_flags
+        // No request changes `draft`, and `enabled` may wait for the `draft` line.
+        let sent_flags = match settle.send_enabled {
+            Some(_) => Flags {
+                draft: settle.unsent_flags.draft,
+                ..settle.file_flags
+            },
+            None => settle.unsent_flags,
         };
         (&settle.file, sent_flags, settle.sent_over())
     } else {

@@ -701,6 +701,26 @@ async fn a_draft_line_is_a_problem_after_another_field_was_sent_as_well() {
 }
 
 #[tokio::test]
+async fn what_a_draft_line_held_back_is_sent_once_the_line_is_gone() {
+    let (world, ids) = with_articles(1, Options::unlimited()).await;
+    world.edit("a/n00.html", "title: n00", "title: n00\nenabled: false");
+    world.sync().await;
+    let both = "title: New\ndraft: true\n";
+    world.edit("a/n00.html", "title: n00\nenabled: false\n", both);
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/n00.html done"]
+    );
+    assert!(!world.sandbox().article(ids[0]).expect("there").enabled);
+    world.edit("a/n00.html", "draft: true\n", "");
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/n00.html done"]
+    );
+    assert!(world.sandbox().article(ids[0]).expect("there").enabled);
+}
+
+#[tokio::test]
 async fn a_conflicts_copy_follows_the_flags_of_the_service() {
     let (world, ids) = with_articles(2, Options::unlimited()).await;
     world.sandbox().disable(ids[0]);
