@@ -1,6 +1,9 @@
 //! `kbsync demo`: runs to its end, and every check succeeds.
 
 use crate::support::kb::Kb;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
 
 #[test]
 fn every_step_checks_out() {
@@ -23,6 +26,25 @@ fn every_step_checks_out() {
     assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
     assert_eq!(kb.files(), before);
     kb.run(&["demo", "--json"]).exits(2);
+}
+
+#[test]
+fn ctrl_c_ends_it_and_is_no_fault() {
+    let kb = Kb::new();
+    let mut command = kb.process(&["demo"]);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("it runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let begun = lines.any(|line| line.expect("text").contains("1. First sync"));
+    assert!(begun);
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::INT).expect("sent");
+    let mut stderr = String::new();
+    let mut errors = child.stderr.take().expect("piped");
+    errors.read_to_string(&mut stderr).expect("text");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert!(!stderr.contains("fault of kbsync"), "{stderr}");
 }
 
 #[test]
