@@ -153,9 +153,9 @@ fn take_second_listing(listing: &Listing, at: Moment, state: &mut ApplyState<'_>
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(state, *id, &seen.version, &seen.revision);
             // A second listing may be stale, too, and does not show flags: these articles are read one by one.
-            let was_hidden = state.observed.remote.articles.get(id);
-            let was_hidden = was_hidden.and_then(Remote::present);
-            let was_hidden = was_hidden.is_some_and(|seen| seen.flags.hides());
+            let observed = state.observed.remote.articles.get(id);
+            let observed = observed.and_then(Remote::present);
+            let was_hidden = observed.is_some_and(|seen| seen.flags.hides());
             if old || was_hidden || state.observed.service.read_first.contains(id) {
                 state.reseen.remove(id);
                 state.observed.service.read_first.insert(*id);

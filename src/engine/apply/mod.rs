@@ -35,7 +35,7 @@ use crate::state::{Outcome, Parked};
 use delete::{delete_article, forget_article};
 use guard_read::wait_for_room;
 use send::settle_and_send;
-use state::{ApplyState, Obstacles, StepResult};
+use state::{ApplyState, MAX_SERVER_ERRORS, Obstacles, StepResult};
 use std::collections::BTreeMap;
 
 /// Carries out a plan. Returns the reason for an early end, if any.
@@ -241,13 +241,15 @@ fn not_done(
             park(store, action, error.to_string(), false)?;
             Ok(StepResult::Failed(error.to_string()))
         }
-        ErrorKind::Unavailable
-            if error.status == Some(500)
-                && !is_of_category(action)
-                && state.to_send > 1
-                && state.obstacles.is_alone() =>
-        {
-            Ok(StepResult::Unsafe(error.to_string()))
+        // The service may be unable to store this one text: the articles behind it do not wait for it.
+        ErrorKind::Unavailable if error.status == Some(500) && !is_of_category(action) => {
+            state.obstacles.server_errors += 1;
+            let are_few = state.obstacles.server_errors < MAX_SERVER_ERRORS;
+            Ok(if are_few && state.to_send > 1 {
+                StepResult::Unsafe(error.to_string())
+            } else {
+                failed(error)
+            })
         }
         ErrorKind::Unauthorized
         | ErrorKind::NotFound

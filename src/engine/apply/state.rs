@@ -38,8 +38,8 @@ pub(super) struct ApplyState<'a> {
     pub(super) prefix: String,
 }
 
-/// The number of steps in one cycle that the service may answer with an error of its own, before the cycle ends.
-const MAX_SERVER_ERRORS: usize = 3;
+/// The number of articles for which the service answers 500 that ends a cycle.
+pub(super) const MAX_SERVER_ERRORS: usize = 3;
 
 /// The outcome of one step.
 pub(super) enum StepResult {
@@ -97,8 +97,8 @@ pub(super) struct Obstacles {
     pub(super) stop: Option<Stop>,
     /// The reason to leave the mirror unchanged from now on.
     pub(super) unwritable: Option<Stop>,
-    /// The number of steps that the service answered with an error of its own.
-    server_errors: usize,
+    /// The number of articles for which the service answered 500.
+    pub(super) server_errors: usize,
     /// The reason to delete nothing more in this cycle.
     pub(super) doubt: Option<String>,
     /// Folders whose category step failed: steps that depend on them wait.
@@ -160,13 +160,6 @@ impl Obstacles {
             let reason = format!("the category of {folder}/ has to be settled first");
             (Status::Held, reason)
         })
-    }
-
-    /// Counts an error of the service itself, and returns whether it may be about one article alone: the service may be
-    /// unable to store its text, and the articles behind it do not wait for it.
-    pub(super) fn is_alone(&mut self) -> bool {
-        self.server_errors += 1;
-        self.server_errors < MAX_SERVER_ERRORS
     }
 
     /// Blocks the steps in a folder.

@@ -737,4 +737,14 @@ async fn a_conflicts_copy_follows_the_flags_of_the_service() {
     world.sandbox().enable(ids[0]);
     world.sync().await;
     assert!(!world.read("a/n00.conflict.html").contains("enabled: false"));
+    // A person merges in the copy, and a colleague saves the article unchanged.
+    world.edit("a/n00.conflict.html", "theirs", "theirs and mine");
+    world.sandbox().edit(ids[0], |_| ());
+    world.sync().await;
+    assert!(
+        world
+            .read("a/n00.conflict.html")
+            .contains("theirs and mine")
+    );
+    assert!(!world.exists("a/n00.1.conflict.html"));
 }
