@@ -717,6 +717,35 @@ async fn f073_a_removal_that_waits_in_an_outage_is_forgotten_when_the_file_comes
 }
 
 #[tokio::test(start_paused = true)]
+async fn f073_a_second_removal_in_an_outage_has_a_grace_time_of_its_own() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            let until = Instant::now() + Duration::from_secs(121);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
+            bench.event(Event::SyncNow).await;
+            bench.remove("a/back.html").await;
+            bench.remove("a/gone.html").await;
+            seconds(120).await;
+            bench.touch("a/back.html").await;
+            bench.remove("a/back.html").await;
+            let before = bench.jobs().len();
+            seconds(50).await;
+            bench.event(Event::SyncNow).await;
+            seconds(5).await;
+            let jobs = bench.jobs().split_off(before);
+            let has = |path: &str| jobs.iter().any(|job| job.1.iter().any(|one| one == path));
+            assert!(has("-a/gone.html"), "{jobs:?}");
+            assert!(!has("-a/back.html"), "{jobs:?}");
+            seconds(60).await;
+            let jobs = bench.jobs();
+            let last = &jobs.last().expect("a job").1;
+            assert!(last.iter().any(|path| path == "-a/back.html"), "{jobs:?}");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_every_cycle_leaves_to_the_next_one_is_one_line_in_the_log() {
     let (log, _ears) = logged();
     Stage::new()

@@ -1008,6 +1008,7 @@ async fn f015_an_outage_delays_no_look_at_a_pending_request() {
     assert_eq!(pending_requests(&world).len(), 1);
     world.sandbox().clear_faults();
     world.run(&background).await;
+    assert_eq!(pending_requests(&world), []);
     assert_eq!(text_of(&world, one), "<p>mine</p>");
     assert_settled(&world).await;
 }
