@@ -15,7 +15,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Writes a file with a temporary name (0600), durable on disk.
-pub(crate) fn unnamed(folder: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+pub(crate) fn temporary(folder: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
@@ -24,7 +24,7 @@ pub(crate) fn unnamed(folder: &Path, content: &[u8]) -> io::Result<NamedTempFile
 
 /// Writes or replaces a file in an existing folder.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let file = unnamed(path.parent().unwrap_or(path), content)?;
+    let file = temporary(path.parent().unwrap_or(path), content)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

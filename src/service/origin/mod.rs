@@ -184,7 +184,7 @@ fn write_new(folder: &Path, path: &Path, text: &str) -> io::Result<bool> {
     if path.try_exists()? {
         return Ok(false);
     }
-    match files::unnamed(folder, text.as_bytes())?.persist_noclobber(path) {
+    match files::temporary(folder, text.as_bytes())?.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error),
