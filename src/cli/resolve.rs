@@ -262,7 +262,13 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
             .map(|copy| format!("{}/{copy}", row.place.folder));
         let is_named = |name: &String| is_at(name, path);
         let is_here = is_named(&places[0]) || copy.as_ref().is_some_and(is_named);
-        let found = if id == Some(row.id) {
+        // Of two files with one id, the one at the known place is the article's.
+        let is_second = || {
+            let home = places[0].split_once('/').filter(|_| places[0] != named);
+            let home = home.and_then(|(folder, file)| document(part, &Place::new(folder, file)));
+            copy.as_ref() != Some(&named) && home.is_some_and(|home| home.id() == Some(row.id))
+        };
+        let found = if id == Some(row.id) && !is_second() {
             if copy.as_ref() != Some(&named) {
                 places.insert(0, named.clone());
             }

@@ -798,3 +798,13 @@ fn a_folder_names_the_conflicts_in_it_and_an_unchanged_file_is_skipped_by_a_tool
     assert_eq!(service.text(one), "<p>Theirs.</p>");
     assert!(!kb.exists(COPY));
 }
+
+#[test]
+fn of_two_files_with_an_id_only_the_article_s_own_names_the_conflict() {
+    let (service, kb, one) = in_parts();
+    let before = service.sandbox.article(one);
+    kb.write("start/copy.html", &kb.read("start/one.html"));
+    kb.run(&["resolve", "start/copy.html", "--keep", "local"])
+        .exits(2);
+    assert_eq!(service.sandbox.article(one), before);
+}
