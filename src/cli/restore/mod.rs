@@ -23,12 +23,12 @@ use crate::{
     engine::{
         compare::{Comparison, Pair},
         open,
-        report::Report,
+        report::{Report, Status},
         restore::{self, Refused, RestoreRequest, RestoredFile},
     },
     mirror::RealDisk,
     model::Digest,
-    reconcile::snapshot::Direction,
+    reconcile::{plan::Kind, snapshot::Direction},
 };
 use std::path::PathBuf;
 use targets::{Asked, Group};
@@ -99,6 +99,13 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     let session_report = carry_out_all(context, &config, planned, refused).await?;
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
+    let mut lines = session_report.report.actions.iter();
+    let is_restored = lines.any(|line| line.action == Kind::Restore && line.status == Status::Done);
+    if code == ExitCode::Retry && is_restored {
+        context
+            .out
+            .note("the files are restored; `kbsync sync` sends them");
+    }
     Ok(code)
 }
 
