@@ -1,8 +1,6 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{
-    apply, finds_nothing, finish_cycle, refresh_stamps, remove_settled_copies,
-};
+use crate::engine::apply::{Planned, apply, finish_cycle, refresh_stamps, remove_settled_copies};
 use crate::engine::ending::service_stop;
 use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
@@ -17,7 +15,7 @@ use crate::engine::settings::{Cause, CycleRequest, InMotion, Look};
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
-use crate::reconcile::plan::{Outcome, Plan, Problem};
+use crate::reconcile::plan::{Plan, Problem};
 use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
 use std::sync::Arc;
@@ -119,21 +117,10 @@ async fn run_cycle<S: Service, D: Disk>(
         report.plan(&plan);
         return Ok(observed.service.stop);
     }
-    let decided = plan.outcomes.values().all(|outcome| match outcome {
-        Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
-        Outcome::Unknown | Outcome::Excluded => false,
-    });
-    let is_quiet = finds_nothing(&plan, &observed);
-    let is_still = plan.records.is_empty()
-        && plan.category_records.is_empty()
-        && plan.actions.iter().all(|action| action.held.is_some());
+    let planned = Planned::of(&plan, &observed);
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
-    let held = plan.actions.iter().filter(|action| action.held.is_some());
-    let fingerprints = held
-        .map(|action| (action.key(), action.fingerprint()))
-        .collect();
     let applied = apply(engine, plan, &mut observed, report).await;
     let is_background = engine.request.cause == Cause::Background;
     let late = engine.journal().look_at_displaced(is_background);
@@ -143,11 +130,10 @@ async fn run_cycle<S: Service, D: Disk>(
     let stop = applied?;
     remove_settled_copies(&mut engine.journal(), &observed)?;
     report.problems.extend(late?);
-    let settled = decided && stop.is_none();
-    if is_still {
+    if planned.is_still {
         refresh_stamps(&mut engine.store, &observed)?;
     }
-    finish_cycle(engine, &observed, report, settled, is_quiet, &fingerprints)?;
+    finish_cycle(engine, &observed, report, &planned, stop.is_some())?;
     // Another look at once: by then the rules are saved as a whole.
     report.overtaken.append(&mut observed.mirror.unhidden);
     if stop.is_none() {

@@ -122,12 +122,14 @@ pub fn count_unreported<'a>(
 }
 
 /// Returns the rows of held and failed actions after a cycle, by kind: those of its report, and the stored rows of
-/// everything that the cycle did not look at. `fingerprints`: those of its held actions, by key.
+/// everything that the cycle did not look at. `unknown`: the articles that it could not see. `fingerprints`: those of its
+/// held actions, by key.
 pub(super) fn open_after(
     store: &Store,
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
+    unknown: &BTreeSet<ArticleId>,
     fingerprints: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<[(&'static str, OpenActions); 2]> {
     // Shown conflicts and refused actions have rows of their own.
@@ -150,7 +152,8 @@ pub(super) fn open_after(
         // A skipped action counts as not looked at.
         let mut skipped = report.actions.iter();
         let is_skipped = skipped.any(|line| line.status == Status::Skipped && open.is(line));
-        in_scope && in_direction && !in_motion.covers(&place) && !is_skipped
+        let is_unknown = open.id.is_some_and(|id| unknown.contains(&id));
+        in_scope && in_direction && !in_motion.covers(&place) && !is_skipped && !is_unknown
     };
     let after = |kind, status| -> anyhow::Result<(&'static str, OpenActions)> {
         let before: OpenActions = store.waiting(kind)?;

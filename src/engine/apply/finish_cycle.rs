@@ -9,23 +9,65 @@ use crate::engine::open_actions::open_after;
 use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{ArticleId, Digest, Side, Timestamp};
+use crate::model::path::fold;
+use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
 use crate::reconcile::base_is_current;
-use crate::reconcile::plan::{Kind, Plan};
+use crate::reconcile::plan::{Key, Kind, Outcome, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
 use crate::state::history;
 use crate::state::store::Store;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns whether the cycle looked at everything and found nothing to do: if nothing stays open either, from now on the
-/// differences from the index are enough.
-pub(in crate::engine) fn finds_nothing(plan: &Plan, observed: &Observation) -> bool {
-    plan.actions.is_empty()
-        && plan.records.is_empty()
-        && plan.category_records.is_empty()
-        && observed.saw_all()
-        && observed.base.articles.values().all(base_is_current)
+/// The facts of a plan that the end of its cycle needs.
+pub(in crate::engine) struct Planned {
+    /// Whether the state of each key in the plan's scope was known.
+    is_decided: bool,
+    /// Whether the cycle looked at everything and found nothing to do: if nothing stays open either, from now on the
+    /// differences from the index are enough.
+    is_quiet: bool,
+    /// Whether nothing is written, on either side or in the base.
+    pub(in crate::engine) is_still: bool,
+    /// The articles of which this cycle saw nothing: their open actions stay open.
+    unknown: BTreeSet<ArticleId>,
+    /// The fingerprints of the held actions, by key.
+    fingerprints: BTreeMap<String, Digest>,
+}
+
+impl Planned {
+    pub(in crate::engine) fn of(plan: &Plan, observed: &Observation) -> Self {
+        let records_nothing = plan.records.is_empty() && plan.category_records.is_empty();
+        let mut outcomes = plan.outcomes.values();
+        let unknown = plan.outcomes.iter().filter_map(|outcome| match outcome {
+            (Key::Article(id), Outcome::Unknown) => Some(*id),
+            _ => None,
+        });
+        // A file that is not ready is there.
+        let local = &observed.local;
+        let with_ids: BTreeSet<ArticleId> =
+            local.unknown.iter().filter_map(|file| file.id).collect();
+        let is_there = |place: &Place| {
+            let names = local.names.get(&place.folder);
+            names.is_some_and(|names| names.contains(&fold(&place.file)))
+        };
+        let unknown = unknown.filter(|id| {
+            let row = observed.base.articles.get(id);
+            !with_ids.contains(id) && !row.is_some_and(|row| is_there(&row.place))
+        });
+        let held = plan.actions.iter().filter(|action| action.held.is_some());
+        Self {
+            is_decided: !outcomes.any(|one| matches!(one, Outcome::Unknown | Outcome::Excluded)),
+            is_quiet: plan.actions.is_empty()
+                && records_nothing
+                && observed.saw_all()
+                && observed.base.articles.values().all(base_is_current),
+            is_still: records_nothing && plan.actions.iter().all(|action| action.held.is_some()),
+            unknown: unknown.collect(),
+            fingerprints: held
+                .map(|action| (action.key(), action.fingerprint()))
+                .collect(),
+        }
+    }
 }
 
 /// Stores the stamps of files that were read and equal the base, so that they are not read again. Only for a cycle
@@ -85,21 +127,20 @@ pub(in crate::engine) fn refresh_stamps(
     Ok(())
 }
 
-/// Stores a cycle's figures, times and open matters, and prunes the history. `settled`: everything was decided, and the
-/// cycle did not end early; `is_quiet`: it found nothing to do. `fingerprints`: those of the held actions, by key.
+/// Stores a cycle's figures, times and open matters, and prunes the history.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
     report: &Report,
-    settled: bool,
-    is_quiet: bool,
-    fingerprints: &BTreeMap<String, Digest>,
+    planned: &Planned,
+    ended_early: bool,
 ) -> anyhow::Result<()> {
     let now = engine.store.now();
     let attempts = attempts_after(&engine.store, &mut engine.gathered.answers, observed)?;
     let read = category_read_times(&engine.store, observed, report)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
-    let is_done = settled
+    let is_done = planned.is_decided
+        && !ended_early
         && report.problems.is_empty()
         && report
             .actions
@@ -120,7 +161,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         &engine.settings,
         &engine.request,
         report,
-        fingerprints,
+        &planned.unknown,
+        &planned.fingerprints,
     )?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
@@ -168,7 +210,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         match observed.extent {
             // A look at a few articles says nothing about the rest.
             Extent::Differences | Extent::Paths if is_done => Ok(()),
-            Extent::All if is_done && is_quiet => tx.rest(&mark),
+            Extent::All if is_done && planned.is_quiet => tx.rest(&mark),
             Extent::All | Extent::Differences | Extent::Paths => tx.end_rest(),
         }
     })?;

@@ -5,6 +5,7 @@ use crate::support::hostile;
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
+use kbsync::engine::open_actions::held_deletions;
 use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
@@ -111,6 +112,24 @@ async fn f043_what_is_held_stays_held_until_a_person_says_so() {
     assert_eq!((report.requests.delete, report.outcome.exit_code()), (4, 0));
     assert_eq!(world.sandbox().articles().len(), 4);
     world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn f043_a_cycle_that_cannot_see_an_article_does_not_release_it() {
+    let (world, _) = world_of(8).await;
+    (0..4).for_each(|number| world.remove(&file(number)));
+    assert_eq!(held(&world.sync().await), 4);
+    // In this cycle, nobody knows whether the files are gone.
+    let start = world.path("start");
+    world.rename("start", ".away");
+    std::os::unix::fs::symlink(".away", &start).expect("linked");
+    let report = world.sync().await;
+    std::fs::remove_file(&start).expect("removed");
+    world.rename(".away", "start");
+    assert_eq!((held(&report), world.sent()), (0, vec![]));
+    world.write(&file(0), "---\ntitle: back\n---\nx\n");
+    let report = world.sync().await;
+    assert_eq!((held(&report), report.requests.delete), (3, 0));
 }
 
 #[tokio::test]
@@ -580,4 +599,16 @@ async fn f026_a_draft_that_a_colleague_publishes_before_its_deletion_is_not_dele
     assert!(world.sandbox().article(draft).is_some());
     hostile::sync(&world).await;
     assert!(world.exists("a/draft.html"));
+}
+
+#[tokio::test]
+async fn a_held_deletion_ends_when_the_file_is_there_again_even_if_it_is_not_ready() {
+    let (world, _) = world_of(8).await;
+    let before = world.read(&file(0));
+    (0..4).for_each(|number| world.remove(&file(number)));
+    assert_eq!(held(&world.sync().await), 4);
+    world.write(&file(0), &before.replace("title: ", "title "));
+    world.sync().await;
+    let (_, _, store) = world.engine().into_parts();
+    assert_eq!(held_deletions(&store).expect("rows"), 3);
 }
