@@ -223,9 +223,12 @@ fn plan_for<S: Service, D: Disk>(
     reconcile::guard::hold(&mut plan, &facts);
     observed.mirror.unhidden = facts.unhidden;
     // An approved roll-back is no mistake, so its files do not count towards the next one.
-    if facts.approved.is_empty() {
-        observed.older.clone_from(&facts.rollbacks.local);
-    }
+    let older = &facts.rollbacks.local;
+    let gone_back = plan.actions.iter().filter(|action| {
+        action.id.is_some_and(|id| older.contains(&id))
+            && !facts.approved.contains(&action.fingerprint())
+    });
+    observed.older = gone_back.filter_map(|action| action.id).collect();
     if let Some(doubt) = &observed.doubt {
         reconcile::guard::hold_restores(&mut plan, doubt);
     }

@@ -343,6 +343,33 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
 }
 
 #[tokio::test]
+async fn f085_an_approval_of_something_else_does_not_hide_the_batches() {
+    let (world, _) = world_of(16).await;
+    for number in 0..16 {
+        world.edit(&file(number), "One", "Two");
+    }
+    world.sync().await;
+    (0..5).for_each(|number| world.rename(&file(number), &format!("away{number}")));
+    assert_eq!(approve(&world).await, 5);
+    // The files come back, so nothing needs this approval.
+    (0..5).for_each(|number| world.rename(&format!("away{number}"), &file(number)));
+    let mut engine = world.engine();
+    let mut sent = Vec::new();
+    for batch in 0..3 {
+        for number in batch * 4..batch * 4 + 4 {
+            world.edit(&file(number), "Two", "One");
+        }
+        let request = CycleRequest {
+            cause: Cause::Background,
+            ..CycleRequest::new(Direction::Both)
+        };
+        let report = engine.cycle(&request).await.expect("a cycle");
+        sent.push((report.requests.put, held(&report)));
+    }
+    assert_eq!(sent, [(4, 0), (4, 0), (0, 4)]);
+}
+
+#[tokio::test]
 async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_before() {
     for (pause, goes) in [(Duration::ZERO, false), (Duration::from_mins(2), true)] {
         let (world, _) = world_of(3).await;
