@@ -26,7 +26,9 @@ impl World<'_> {
     ) -> Option<Keep> {
         let Decision { keep, shown } = self.policy.resolve.get(&id).cloned()?;
         let Some(conflict) = self.base.conflicts.get(&id) else {
-            return Some(keep);
+            // Another command may have settled the conflict since, or this one before a crash.
+            let is_shown = shown.is_none() || remote.map(Version::digest) == shown;
+            return is_shown.then_some(keep);
         };
         let recorded = conflict.remote.as_ref();
         // The writer knows the file's new content and its new place.

@@ -243,3 +243,17 @@ fn the_name_of_a_copy_is_one_that_file_systems_take() {
         "{copy}"
     );
 }
+
+#[test]
+fn a_decision_on_a_conflict_that_ended_settles_no_other_one() {
+    let mut world = shown();
+    for keep in [Keep::Local, Keep::Remote, Keep::Both] {
+        let mut ended = world.clone();
+        ended.decide("a", keep);
+        edit(&mut ended, false);
+        ended.base.conflicts.clear();
+        assert!(ended.planned().starts_with("<> conflict"));
+    }
+    world.decide("a", Keep::Local);
+    assert!(!world.planned().contains("conflict"));
+}
