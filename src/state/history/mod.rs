@@ -139,13 +139,13 @@ impl Writing<'_> {
         )
     }
 
-    /// Only the log says that an article was hidden when it was deleted. Such a line is needed as long as the article
-    /// can come back.
+    /// Only the log says that an article was hidden when it was deleted, and whether it came back. Such lines are needed
+    /// as long as the article can come back.
     fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
         self.run_and_count(
             "DELETE FROM events WHERE id IN ( \
              SELECT id FROM events WHERE at < ?1 \
-             AND NOT (action IN ('delete', 'forget') AND article IS NOT NULL AND detail <> '') \
+             AND NOT (action IN ('delete', 'forget', 'restore') AND article IS NOT NULL AND detail <> '') \
              AND id <= (SELECT max(id) FROM events) - ?2 LIMIT ?3)",
             params![cutoff, EVENTS_KEPT, AT_ONCE],
         )
