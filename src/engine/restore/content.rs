@@ -225,9 +225,13 @@ impl<D: Disk> Preparer<'_, D> {
         };
         let base = &self.view.base;
         // The service may have rewritten what it was sent.
+        let place = &file.target.place;
         let is_in_base = base.articles.get(&id).is_some_and(|row| {
             let mut sides = [&row.local, &row.remote].into_iter();
-            sides.any(|version| differing(new, version).is_empty())
+            let is_unmoved = row.place == *place
+                && row.file_flags == new.flags()
+                && slug_at(new, place).is_ok_and(|slug| slug == row.local.slug);
+            is_unmoved && sides.any(|version| differing(new, version).is_empty())
         });
         is_in_base || base.conflicts.contains_key(&id)
     }

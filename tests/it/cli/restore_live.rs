@@ -186,3 +186,29 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
             "kbsync restore start/two.html",
         );
 }
+
+#[test]
+fn what_the_file_publishes_beside_its_words_is_asked_for() {
+    let (service, kb, [one, two, _]) = edited();
+    kb.edit("start/two.html", "title: two", "title: two\nenabled: false");
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/two.html", "enabled: false", "enabled: true");
+    kb.edit("start/two.html", "New.", "Newer.");
+    kb.run(&["restore", "start/two.html@2"]).exits(2);
+    kb.edit("start/one.html", "title: one", "title: one\nslug: eins");
+    kb.edit("start/one.html", "New.", "Newer.");
+    kb.run(&["restore", "start/one.html@2"]).exits(2);
+    let on_service = |id| service.sandbox.article(id).expect("there");
+    assert!(!on_service(two).enabled);
+    assert_eq!(on_service(one).slug, "one");
+}
+
+#[test]
+fn a_restore_that_could_not_be_sent_is_not_to_be_repeated() {
+    let (_service, kb, _) = edited();
+    let settings = kb.read("kbsync.yaml") + "budget: {per_day: 1}\n";
+    kb.write("kbsync.yaml", &settings);
+    let ran = kb.run(&["restore", "--yes", "start/one.html"]).exits(5);
+    assert!(ran.stderr.contains("`kbsync sync` sends"), "{ran:#?}");
+    assert!(kb.read("start/one.html").contains("Old."));
+}

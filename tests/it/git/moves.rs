@@ -199,7 +199,7 @@ fn f087_an_old_text_stays_held_under_a_new_name() {
         assert!(text.contains("New."), "{text}");
         // The command that brings the newer text back works under the new name as well.
         let path = if folder { "begin/one.html" } else { OTHER };
-        team.c.0.run(&["restore", path]).exits(0);
+        team.c.0.run(&["restore", "--yes", path]).exits(0);
         team.c.sync(0);
         assert!(team.service.text(team.one).contains("New."));
         assert!(team.c.held().is_empty());
