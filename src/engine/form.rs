@@ -47,11 +47,6 @@ pub(super) fn slug_key(place: &Place, slug: &str, written: Option<&str>) -> Opti
     Some((!named).then(|| slug.to_owned()))
 }
 
-/// Returns whether a new article's file hides it: only the file itself says so.
-pub(super) fn hides_a_new_article(document: &Document) -> bool {
-    document.id().is_none() && document.flags().hides()
-}
-
 /// Returns whether a file has more than its version: comments, other keys, other line endings.
 pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
     let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {

@@ -1,7 +1,7 @@
 //! Entries for the history: versions of files before the mirror changes, versions of the service, and texts that came
 //! out of the mirror.
 
-use crate::engine::form::{hides_a_new_article, needs_whole, slug_at};
+use crate::engine::form::{needs_whole, slug_at};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
@@ -39,7 +39,7 @@ impl HistoryEntry {
     ) -> Outcome<Self> {
         let document = Document::parse_with_markers(source.as_bytes()).ok();
         let row = id.map(|id| store.article(id)).transpose()?.flatten();
-        let category = row.map(|row| row.local.category);
+        let category = row.as_ref().map(|row| row.local.category);
         let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
         let version = document.as_ref().map(|document| {
             let slug = slug_at(document, place);
@@ -47,8 +47,9 @@ impl HistoryEntry {
         });
         let version = version.unwrap_or(no_article);
         let text = document.as_ref().map_or(source, Document::text);
-        let is_whole = document.as_ref().is_none_or(hides_a_new_article)
-            || needs_whole(source, &version, place);
+        let is_known = row.is_some();
+        let hides = |document: &Document| !is_known && document.flags().hides();
+        let is_whole = document.as_ref().is_none_or(hides) || needs_whole(source, &version, place);
         let mut bodies = vec![text.to_owned()];
         bodies.extend(is_whole.then(|| source.to_owned()));
         Ok(Self {

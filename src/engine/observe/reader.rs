@@ -162,9 +162,10 @@ impl<'a> Reader<'a> {
             ..document.version(slug, category)
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
-        // The writer's comments and own keys are no edit, but are kept.
+        // The writer's comments and own keys are no edit, but are kept; and without a row only the file says that it
+        // hides its article.
         let whole = needs_whole(document.source(), &version, &place)
-            || (row.is_none() && hides_a_new_article(document));
+            || (row.is_none() && document.flags().hides());
         // The history has the file, if only its stamp is new.
         let source = document.source();
         let is_kept = || {
