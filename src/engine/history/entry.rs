@@ -87,13 +87,17 @@ pub(in crate::engine) fn store_text(
     let Ok(source) = std::str::from_utf8(bytes) else {
         return Ok(false);
     };
-    if store.has_body(TextDigest::of(source))? {
-        return Ok(true);
-    }
     let document = Document::parse_with_markers(bytes).ok();
     let id = document.as_ref().and_then(Document::id);
-    // A text that is no article is stored whole.
-    let no_article = Version {
+    let no_article = no_article(place, TextDigest::of(source), cause);
+    let entry = HistoryEntry::of_text(store, id, place, (source, cause), no_article)?;
+    store.write(|tx| entry.put(tx))?;
+    Ok(true)
+}
+
+/// Makes the version of a text that is no article: its body is the whole text.
+pub(in crate::engine) fn no_article(place: &Place, text: TextDigest, cause: &str) -> Version {
+    Version {
         title: cause.to_owned(),
         slug: place.stem().to_owned(),
         category: CategoryId::provisional(&place.folder),
