@@ -103,11 +103,8 @@ pub(in crate::engine) fn no_article(place: &Place, text: TextDigest, cause: &str
         category: CategoryId::provisional(&place.folder),
         introtext: String::new(),
         keywords: String::new(),
-        text: TextDigest::of(source),
-    };
-    let entry = HistoryEntry::of_text(store, id, place, (source, cause), no_article)?;
-    store.write(|tx| entry.put(tx))?;
-    Ok(true)
+        text,
+    }
 }
 
 /// Makes a service's version of an article that the base does not know.

@@ -35,9 +35,11 @@ impl History {
         self.versions.first()
     }
 
-    /// Returns the last version with an address of its own; a conflict copy has none.
+    /// Returns the last version with an address of its own; a conflict copy has none. If possible, the file was ready.
     pub fn last_address(&self) -> Option<&StoredVersion> {
-        self.versions.iter().find(|kept| has_address(kept))
+        let mut addressed = self.versions.iter().filter(|kept| has_address(kept));
+        let any = addressed.clone().next();
+        addressed.find(|kept| !was_not_ready(kept)).or(any)
     }
 
     /// Returns the version with a number.
@@ -46,9 +48,11 @@ impl History {
     }
 
     /// Returns the version to compare one with: the previous version of the same side, so that a colleague's edit does
-    /// not seem to undo a local edit of the same time.
+    /// not seem to undo a local edit of the same time. A file that was not ready is none to compare with.
     pub fn before(&self, number: u64) -> Option<&StoredVersion> {
-        let mut newest_first = self.versions.iter();
+        let versions = self.versions.iter();
+        let mut newest_first =
+            versions.filter(|kept| kept.number == number || !was_not_ready(kept));
         let side = newest_first.find(|kept| kept.number == number)?.seen.side;
         let mut older = newest_first.clone();
         let of_its_side =
@@ -147,6 +151,11 @@ impl History {
 /// Returns whether a version has an address of its own; a conflict copy has none, and was never the file.
 pub(super) fn has_address(kept: &StoredVersion) -> bool {
     kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
+}
+
+/// Returns whether a version is the whole text of a file that was not ready: its body is the file.
+pub(super) fn was_not_ready(kept: &StoredVersion) -> bool {
+    !kept.seen.subject.is_category() && kept.seen.file == Some(kept.seen.version.text)
 }
 
 /// Returns whether two versions are equal. A version of the service has no place in the mirror and, for a category, no

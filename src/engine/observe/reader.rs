@@ -3,8 +3,9 @@
 
 use super::index::Places;
 use super::local::{Found, Scanned};
-use crate::engine::form::{category_version, hides_a_new_article, needs_whole, slug_at, text_lf};
+use crate::engine::form::{category_version, needs_whole, slug_at, text_lf};
 use crate::engine::history::category::{gather, last_here, seen_as};
+use crate::engine::history::entry::no_article;
 use crate::engine::listing::{ArticleRows, row_of};
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -76,9 +77,10 @@ impl<'a> Reader<'a> {
                 stamp,
                 problem,
                 with_markers,
+                source,
             } => match with_markers.filter(|document| self.belongs(&place, document)) {
                 Some(document) => self.read(place, stamp, &document),
-                None => self.not_ready(place, problem.id, problem.to_string()),
+                None => self.not_ready(place, problem.id, problem.to_string(), source),
             },
             ScannedFile::Present { place, .. } => {
                 self.out.snapshot.unknown.push(Unknown { place, id: None });
@@ -86,7 +88,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn not_ready(&mut self, place: Place, id: Option<ArticleId>, message: String) {
+    fn not_ready(
+        &mut self,
+        place: Place,
+        id: Option<ArticleId>,
+        message: String,
+        source: Option<String>,
+    ) {
+        if let Some(source) = source
+            && let Err(error) = self.keep_not_ready(&place, id, source)
+        {
+            self.broken = Some(error);
+        }
         self.out.problems.push(Problem::at(&place, id, message));
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
@@ -139,7 +152,8 @@ impl<'a> Reader<'a> {
         let slug = match slug_at(document, &place) {
             Ok(slug) => slug,
             Err(problem) => {
-                return self.not_ready(place, document.id(), problem.to_string());
+                let source = Some(document.source().to_owned());
+                return self.not_ready(place, document.id(), problem.to_string(), source);
             }
         };
         let text = document.text();
@@ -195,11 +209,8 @@ impl<'a> Reader<'a> {
         row: Option<&ArticleRow>,
         whole: bool,
     ) -> Result<(), StateError> {
-        let id = document.id().or_else(|| row.map(|row| row.id));
-        let is_copy = row.is_some_and(|row| self.is_beside_its_file(row, place));
-        let id = id.filter(|_| !is_copy);
         let seen = SeenVersion {
-            subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
+            subject: self.subject(place, document.id(), row),
             place: place.clone(),
             side: Side::Local,
             cause: "edited here".to_owned(),
@@ -216,6 +227,51 @@ impl<'a> Reader<'a> {
             may_merge: !self.places.is_empty(),
         };
         self.store.gather(body)
+    }
+
+    /// Stores the whole text of a file that is not ready: the person may remove the file before it is mended.
+    fn keep_not_ready(
+        &mut self,
+        place: &Place,
+        id: Option<ArticleId>,
+        source: String,
+    ) -> Result<(), StateError> {
+        let digest = TextDigest::of(&source);
+        if source.is_empty() || self.store.has_body(digest)? {
+            return Ok(());
+        }
+        let row = self.row_of(place, id);
+        let cause = "not ready";
+        let subject = self.subject(place, id, row.as_ref());
+        let seen = SeenVersion {
+            subject,
+            place: place.clone(),
+            side: Side::Local,
+            cause: cause.to_owned(),
+            version: match row {
+                Some(row) => Version {
+                    text: digest,
+                    ..row.local
+                },
+                None => no_article(place, digest, cause),
+            },
+            file: Some(digest),
+        };
+        self.store.gather(SeenBody {
+            text: source.clone(),
+            digest,
+            file: Some(source),
+            seen: Some(seen),
+            may_merge: false,
+        })
+    }
+
+    /// Returns the subject in whose history a file belongs.
+    fn subject(&self, place: &Place, id: Option<ArticleId>, row: Option<&ArticleRow>) -> Subject {
+        let id = id.or_else(|| row.map(|row| row.id));
+        let is_copy = row.is_some_and(|row| self.is_beside_its_file(row, place));
+        let id = id.filter(|_| !is_copy);
+        id.map_or_else(|| Subject::File(place.clone()), Subject::Article)
     }
 
     /// Returns whether a file with an article's id is a copy: the article's own file is unchanged at its place.

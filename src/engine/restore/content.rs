@@ -2,15 +2,17 @@
 
 use super::target::{Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
-use crate::engine::form::{MAX_FILE, category_version, slug_key};
+use crate::engine::form::{MAX_FILE, category_version, slug_at, slug_key};
 use crate::engine::history::category::was_here;
-use crate::engine::history::{self, History, composed, has_address};
+use crate::engine::history::{self, History, composed, has_address, was_not_ready};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::path::slug_of_stem;
 use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::state::{StoredVersion, Subject};
+
+const BY_HAND: &str = "`kbsync show PATH@N` prints it; bring back what you need by hand";
 
 impl<D: Disk> Preparer<'_, D> {
     /// Makes the text of a file. Fails with [`super::Refused`].
@@ -72,14 +74,16 @@ impl<D: Disk> Preparer<'_, D> {
             return Ok(file);
         }
         // A file that was not ready when it was stored comes back unchanged.
-        let stored = version
-            .seen
-            .file
-            .map(|whole| self.store.body(whole))
-            .transpose()?;
-        let is_unready = |whole: &String| Document::parse_with_markers(whole.as_bytes()).is_err();
-        if let Some(whole) = stored.flatten().filter(is_unready) {
-            file.new = whole;
+        if was_not_ready(version) {
+            if file.target.instead_of.is_some() {
+                return refuse(
+                    format!(
+                        "the file was not ready at version @{number}, so it cannot become a new article"
+                    ),
+                    BY_HAND,
+                );
+            }
+            file.new = text;
             return Ok(file);
         }
         file.new = match &document {
@@ -100,7 +104,7 @@ impl<D: Disk> Preparer<'_, D> {
             let number = version.number;
             return refuse(
                 format!("version @{number} is no file that an article can have"),
-                "`kbsync show PATH@N` prints it; bring back what you need by hand",
+                BY_HAND,
             );
         };
         file.is_silent = self.is_known(&file, &new);
@@ -213,7 +217,8 @@ impl<D: Disk> Preparer<'_, D> {
             .versions
             .iter()
             .filter(|kept| kept.number <= number && kept.seen.side == Side::Local)
-            .filter(|kept| has_address(kept) || kept.number == number);
+            .filter(|kept| has_address(kept) || kept.number == number)
+            .filter(|kept| !was_not_ready(kept));
         let whole = self.store.body(local.next()?.seen.file?).ok()??;
         Document::parse_with_markers(whole.as_bytes()).ok()
     }
@@ -278,7 +283,7 @@ fn default_version<'h>(
         }
         Some(_) => versions.find(|kept| {
             let differs = |document| !differing(document, &kept.seen.version).is_empty();
-            has_address(kept) && document.is_none_or(differs)
+            has_address(kept) && !was_not_ready(kept) && document.is_none_or(differs)
         }),
         // A missing file comes back as it was in the mirror.
         None if target.is_category() => versions.find(|kept| was_here(kept)).or(history.newest()),
@@ -287,13 +292,16 @@ fn default_version<'h>(
 }
 
 /// Returns the last version that no later one undid. If both sides had their own, the writer's counts, even if the
-/// service's was seen later. A conflict copy was never the file.
+/// service's was seen later. A conflict copy was never the file, and a file that was not ready comes back only by its
+/// number.
 fn last_words(history: &History) -> Option<&StoredVersion> {
-    let addressed = history.versions.iter().filter(|kept| has_address(kept));
-    let mut apart = addressed.take_while(|kept| kept.seen.side != Side::Both);
+    let usable = |kept: &&StoredVersion| has_address(kept) && !was_not_ready(kept);
+    let usable = history.versions.iter().filter(usable);
+    let last = usable.clone().next();
+    let mut apart = usable.take_while(|kept| kept.seen.side != Side::Both);
     apart
         .find(|kept| kept.seen.side == Side::Local)
-        .or(history.last_address())
+        .or(last)
         .or(history.newest())
 }
 

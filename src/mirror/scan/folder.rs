@@ -158,6 +158,7 @@ impl<D: Disk> Walk<'_, D> {
                 stamp,
                 problem,
                 with_markers: None,
+                source: None,
             });
         }
         Ok(match Document::parse(&content.bytes) {
@@ -173,6 +174,7 @@ impl<D: Disk> Walk<'_, D> {
                 with_markers: Document::parse_with_markers(&content.bytes)
                     .ok()
                     .map(Box::new),
+                source: String::from_utf8(content.bytes).ok(),
             },
         })
     }

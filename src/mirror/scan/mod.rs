@@ -58,6 +58,8 @@ pub enum ScannedFile {
         /// The content, if its only faults are conflict markers of git in the body or fields over the limits. The
         /// caller may waive these faults if the base or the service has them too.
         with_markers: Option<Box<Document>>,
+        /// The whole text; `None`: it is not UTF-8, or too large.
+        source: Option<String>,
     },
     /// An entry that is not a readable file: present, of unknown content.
     Present {

@@ -106,7 +106,7 @@ impl Store {
 
     /// Finds the newest version of an article with this digest that was superseded on this side, or on both. If this
     /// side shows the digest again, the change is a roll-back. Conflict copies supersede nothing, because their content
-    /// was never in the file.
+    /// was never in the file; nor do files that were not ready, whose body is the whole file.
     pub fn superseded_version(
         &self,
         id: ArticleId,
@@ -118,7 +118,8 @@ impl Store {
              WHERE subject = key AND digest = ?2 AND EXISTS ( \
                SELECT 1 FROM versions AS later WHERE later.subject = key \
                AND later.number > versions.number AND later.digest <> ?2 \
-               AND later.side IN (?3, 'both') AND later.file NOT LIKE ?4) \
+               AND later.side IN (?3, 'both') AND later.file NOT LIKE ?4 \
+               AND later.whole IS NOT later.text) \
              ORDER BY number DESC LIMIT 1",
             params![id, digest, side, copies()],
             |row| count(row, 0),
@@ -127,11 +128,13 @@ impl Store {
 
     /// Reads the sides and digests of the last four changes that one side alone made, newest first.
     ///
-    /// A version that was recorded again only because its file moved is no change; nor is a conflict copy.
+    /// A version that was recorded again only because its file moved is no change; nor is a conflict copy, or a file that was
+    /// not ready.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
         let recent: Vec<(Side, Digest)> = self.all(
             "SELECT side, digest FROM versions \
              WHERE subject = (SELECT id FROM subjects WHERE article = ?1) AND file NOT LIKE ?2 \
+             AND whole IS NOT text \
              ORDER BY number DESC LIMIT 32",
             params![id, copies()],
             |row| Ok((row.get(0)?, row.get(1)?)),

@@ -237,3 +237,89 @@ fn a_removed_file_comes_back_with_its_present_flags() {
     assert!(!kb.read(FILE).contains("enabled"), "{}", kb.read(FILE));
     assert!(service.sandbox.article(ids[0]).expect("there").enabled);
 }
+
+/// Breaks the front matter of `start/one.html`, and gives it another text.
+fn broken(kb: &Kb) -> String {
+    kb.edit(FILE, "one.", "Unsent.");
+    let broken = kb.read(FILE).replace("title: ", "title ");
+    kb.write(FILE, &broken);
+    kb.run(&["sync"]).exits(4);
+    broken
+}
+
+#[test]
+fn a_file_that_was_never_ready_comes_back_as_it_was_by_its_number() {
+    let (service, kb, ids) = synced(&["one"]);
+    let ready = kb.read(FILE);
+    let broken = broken(&kb);
+    kb.remove(FILE);
+    kb.run(&["restore", FILE]).exits(0);
+    assert_eq!(kb.read(FILE), ready);
+    let log = kb.run(&["log", FILE]).exits(0).stdout;
+    let unready = log.lines().find(|line| line.contains("not ready"));
+    let number = unready.and_then(|line| line.split_whitespace().next());
+    let numbered = format!("{FILE}{}", number.expect("a number"));
+    kb.run(&["restore", &numbered]).exits(4);
+    assert_eq!(kb.read(FILE), broken);
+    assert_eq!(service.text(ids[0]), "<p>one.</p>");
+}
+
+#[test]
+fn the_version_before_a_mended_file_is_the_last_one_that_was_ready() {
+    let (_service, kb, _) = synced(&["one"]);
+    let ready = kb.read(FILE);
+    broken(&kb);
+    kb.write(FILE, &ready.replace("title: one", "title: Mended"));
+    kb.run(&["sync"]).exits(0);
+    let log = kb.run(&["log", FILE]).exits(0).stdout;
+    let mended = log.lines().find(|line| line.contains("@3"));
+    assert!(
+        mended.is_some_and(|line| line.contains("title") && !line.contains("text")),
+        "{log}"
+    );
+    kb.run(&["restore", "--yes", FILE]).exits(0);
+    assert!(kb.read(FILE).contains("title: one"));
+}
+
+#[test]
+fn a_deleted_article_comes_back_from_a_file_that_was_ready() {
+    let (service, kb, ids) = synced(&["one"]);
+    broken(&kb);
+    service.sandbox.remove(ids[0]);
+    kb.remove(FILE);
+    kb.run(&["sync"]).exits(0);
+    let id = ids[0].to_string();
+    let versions = kb.run(&["log", &id, "--json"]).exits(0).json();
+    let all = versions["versions"].as_array().expect("versions");
+    let unready = all.iter().find(|version| version["cause"] == "not ready");
+    let numbered = format!("{id}@{}", unready.expect("stored")["number"]);
+    let refused = kb.run(&["restore", "--yes", &numbered]).exits(2);
+    assert!(refused.stderr.contains("kbsync show"), "{refused:#?}");
+    assert!(
+        kb.run(&["show", &numbered])
+            .exits(0)
+            .stdout
+            .contains("Unsent.")
+    );
+    kb.run(&["restore", "--yes", &id]).exits(0);
+    assert!(!kb.read(FILE).contains("Unsent."));
+    assert_eq!(service.sandbox.articles().len(), 1);
+}
+
+#[test]
+fn a_file_that_hid_an_unknown_article_hides_it_when_it_comes_back() {
+    let (service, kb, ids) = synced(&["one"]);
+    kb.edit(FILE, "title: one", "title: one\nenabled: false");
+    kb.run(&["sync"]).exits(0);
+    service.sandbox.remove(ids[0]);
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    kb.run(&["sync"]).exits(3);
+    kb.remove(FILE);
+    kb.run(&["sync"]).exits(0);
+    kb.run(&["restore", "--yes", FILE]).exits(0);
+    assert!(
+        kb.read(FILE).contains("enabled: false"),
+        "{}",
+        kb.read(FILE)
+    );
+}
