@@ -28,7 +28,8 @@
 //! - [`state`]: the stored facts, and the promise of each row.
 //! - [`engine`]: one cycle, readable top to bottom like a recipe.
 //! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: its health and its metrics.
-//! - [`config`] and [`cli`]: settings and commands; `files`: whole and durable files of the user's own.
+//! - [`config`] and [`cli`]: settings and commands; `files`: whole and durable files of the user's own;
+//!   `programs`: git and the token's command, within a time limit.
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
 //! - [`drill`]: fail points, compiled in for the tests only.
 //!
@@ -43,6 +44,7 @@ pub mod engine;
 mod files;
 pub mod mirror;
 pub mod model;
+mod programs;
 pub mod reconcile;
 pub mod sandbox;
 pub mod service;

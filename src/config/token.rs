@@ -4,14 +4,16 @@
 //! output. Only the error output of a failed command is shown, because it contains the reason.
 
 use super::{ConfigError, Env, consent::without_links};
+use crate::model::time::in_words;
+use crate::programs::{self, Ended, Unanswered};
 use secrecy::SecretString;
 use std::{
     io::Read as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::{Once, mpsc},
-    time::Duration,
+    process::Command,
+    sync::Once,
+    time::{Duration, Instant},
 };
 
 /// The time limit for a token command: enough to type a passphrase.
@@ -157,24 +159,17 @@ fn from_command(
     if let Some(folder) = folder {
         shell.current_dir(folder);
     }
-    let mut child = shell
-        .args(["-c", command])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(format!("could not be started: {error}")))?;
-    let Some((out, err, status)) =
-        finish(&mut child, timeout).map_err(|error| failed(format!("failed: {error}")))?
-    else {
-        return Err(failed(format!(
-            "did not end within {}",
-            crate::model::time::in_words(timeout)
-        )));
-    };
+    shell.args(["-c", command]);
+    let deadline = Instant::now() + timeout;
+    let ended = programs::run(shell, None, MAX_TOKEN, deadline);
+    let Ended { out, said, status } = ended.map_err(|unanswered| match unanswered {
+        Unanswered::Failed(error) => failed(format!("failed: {error}")),
+        Unanswered::Late => failed(format!("did not end within {}", in_words(timeout))),
+        Unanswered::TooMuch => failed("printed more than a token".to_owned()),
+    })?;
     if !status.success() {
-        let said = String::from_utf8_lossy(&err).trim().to_owned();
         let said = if said.is_empty() {
-            String::new()
+            said
         } else {
             format!(": {said}")
         };
@@ -182,39 +177,6 @@ fn from_command(
     }
     let text = String::from_utf8(out).map_err(|_| failed("printed no text".to_owned()))?;
     checked(&text, &format!("the output of `{command}`"))
-}
-
-type Outcome = (Vec<u8>, Vec<u8>, ExitStatus);
-
-/// Waits for a command and its output; `None`: the command took too long and was killed.
-///
-/// The reading threads are then abandoned, because a grandchild may hold the pipe open for ever.
-fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcome>> {
-    let (send, receive) = mpsc::channel();
-    let out = child.stdout.take();
-    let err = child.stderr.take();
-    std::thread::spawn(move || {
-        let err = std::thread::spawn(move || read_all(err));
-        let out = read_all(out);
-        // After the timeout there is no receiver.
-        send.send((out, err.join().unwrap_or_default())).ok();
-    });
-    if let Ok((out, err)) = receive.recv_timeout(timeout) {
-        let status = child.wait()?;
-        return Ok(Some((out, err, status)));
-    }
-    child.kill()?;
-    child.wait()?;
-    Ok(None)
-}
-
-fn read_all(pipe: Option<impl std::io::Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        // The output before a broken pipe is checked like any other output.
-        pipe.take(MAX_TOKEN).read_to_end(&mut bytes).ok();
-    }
-    bytes
 }
 
 #[cfg(test)]
@@ -280,8 +242,10 @@ mod tests {
 
     #[test]
     fn a_command_that_hangs_is_ended() {
-        let error =
-            from_command("sleep 60", None, Duration::from_millis(20)).expect_err("too slow");
-        assert!(error.message.contains("did not end within 20ms"), "{error}");
+        for command in ["sleep 60", "exec >&- 2>&-; sleep 60"] {
+            let error =
+                from_command(command, None, Duration::from_millis(20)).expect_err("too slow");
+            assert!(error.message.contains("did not end within 20ms"), "{error}");
+        }
     }
 }

@@ -4,21 +4,17 @@
 //! transport, whatever the configuration of the repository says. Each call is bounded in size, and all calls of one
 //! [`Objects`] have one deadline. An [`Unread`] says nothing about the repository: the caller then holds the action.
 
+use crate::programs::{self, Unanswered};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{self, Read as _, Write as _},
+    io,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::mpsc,
-    thread,
+    process::Command,
     time::{Duration, Instant},
 };
 
 /// The time limit for all calls of one [`Objects`].
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The interval at which kbsync checks whether a program has ended; the program's output has ended before.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// The most bytes of output of one call of git.
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -157,7 +153,21 @@ impl Objects {
     }
 
     fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
-        ask(self.command(arguments), input, self.deadline)
+        let command = self.command(arguments);
+        let ended = programs::run(command, Some(input), LIMIT, self.deadline);
+        let ended = ended.map_err(|unanswered| match unanswered {
+            Unanswered::Failed(error) if error.kind() == io::ErrorKind::NotFound => {
+                Unread::NoProgram
+            }
+            Unanswered::Failed(error) => Unread::Failed(error.to_string()),
+            Unanswered::Late => Unread::Late,
+            Unanswered::TooMuch => Unread::TooMuch,
+        })?;
+        if ended.status.success() {
+            return Ok(ended.out);
+        }
+        let reason = ended.said.lines().next().unwrap_or_default();
+        Err(Unread::Failed(reason.to_owned()))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -186,104 +196,9 @@ impl Objects {
             .args(["-c", "core.hooksPath=/dev/null"])
             // Files in the folder that look like a bare repository are somebody's files.
             .args(["-c", "safe.bareRepository=explicit"])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .args(arguments);
         command
     }
-}
-
-/// Runs a program until the deadline. A program without an answer is killed; after the deadline, none is started.
-fn ask(mut command: Command, input: &[u8], deadline: Instant) -> Result<Vec<u8>, Unread> {
-    if left(deadline).is_zero() {
-        return Err(Unread::Late);
-    }
-    let mut child = command.spawn().map_err(|error| {
-        if error.kind() == io::ErrorKind::NotFound {
-            Unread::NoProgram
-        } else {
-            failed(error)
-        }
-    })?;
-    let answer = answer(&mut child, input, deadline);
-    if answer.is_err() {
-        // A failure needs no remedy: the program has ended already, or cannot be stopped.
-        let _gone = child.kill().and_then(|()| child.wait());
-    }
-    answer
-}
-
-/// Writes a program's input, reads its output and waits for its end.
-fn answer(child: &mut Child, input: &[u8], deadline: Instant) -> Result<Vec<u8>, Unread> {
-    let (Some(mut stdin), Some(stdout), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
-        return Err(Unread::Failed(
-            "the program has no standard streams".to_owned(),
-        ));
-    };
-    let answer = in_thread(move || {
-        let mut answer = Vec::new();
-        let read = stdout.take(LIMIT + 1).read_to_end(&mut answer);
-        read.map(|_length| answer)
-    });
-    let said = in_thread(move || first_words(stderr));
-    match stdin.write_all(input) {
-        // A program that fails at once does not read its input; its error output has the reason.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error)),
-        _ => drop(stdin),
-    }
-    let answer = answer
-        .recv_timeout(left(deadline))
-        .map_err(|_elapsed| Unread::Late)?
-        .map_err(failed)?;
-    if answer.len() as u64 > LIMIT {
-        return Err(Unread::TooMuch);
-    }
-    let ended = loop {
-        if let Some(ended) = child.try_wait().map_err(failed)? {
-            break ended;
-        }
-        if left(deadline).is_zero() {
-            return Err(Unread::Late);
-        }
-        thread::sleep(PAUSE);
-    };
-    if ended.success() {
-        return Ok(answer);
-    }
-    // If another program holds the error output open, the message has no reason.
-    let said = said.recv_timeout(left(deadline)).unwrap_or_default();
-    Err(Unread::Failed(said))
-}
-
-/// Does blocking work in a thread. After the time limit, nobody receives the result.
-fn in_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        let _told = tell.send(work());
-    });
-    told
-}
-
-fn left(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn failed(error: io::Error) -> Unread {
-    Unread::Failed(error.to_string())
-}
-
-/// Returns the first line of the error output, and reads the rest: a full pipe would stop the program.
-fn first_words(mut stderr: impl io::Read) -> String {
-    let mut said = Vec::new();
-    // Unreadable error output is left out of the message.
-    let _length = stderr.by_ref().take(4096).read_to_end(&mut said);
-    let _rest = io::copy(&mut stderr, &mut io::sink());
-    let said = String::from_utf8_lossy(&said);
-    said.lines().next().unwrap_or_default().to_owned()
 }
 
 /// Checks a commit's name, so that git cannot read the name as an option.
@@ -329,21 +244,11 @@ fn chunks<T>(all: &BTreeSet<T>) -> Vec<Vec<&T>> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: Duration) -> Result<Vec<u8>, Unread> {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        ask(command, b"", Instant::now() + patience)
-    }
-
     #[test]
     fn all_calls_of_one_question_have_one_deadline() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let objects = Objects::around(folder);
-        assert!(left(objects.deadline) <= PATIENCE);
+        assert!(objects.deadline <= Instant::now() + PATIENCE);
         let late = Objects {
             deadline: Instant::now(),
             ..objects
@@ -352,34 +257,5 @@ mod tests {
         assert_eq!(late.files("HEAD", &paths), Err(Unread::Late));
         assert_eq!(late.went_forward_from("HEAD"), Err(Unread::Late));
         assert_eq!(late.has_folder(), Err(Unread::Late));
-    }
-
-    #[test]
-    fn a_stream_that_stays_open_is_not_waited_for() {
-        let (short, long) = (Duration::from_millis(200), Duration::from_secs(30));
-        let start = Instant::now();
-        for (script, patience, expected) in [
-            ("sleep 60", short, Err(Unread::Late)),
-            ("exec >&- 2>&-; sleep 60", short, Err(Unread::Late)),
-            (
-                "sleep 60 >&- & exit 3",
-                short,
-                Err(Unread::Failed(String::new())),
-            ),
-            ("sleep 60 >&- & echo a", long, Ok(b"a\n".to_vec())),
-            (
-                "echo why >&2; exit 3",
-                long,
-                Err(Unread::Failed("why".to_owned())),
-            ),
-            (
-                "yes | head -c 200000 >&2; echo a",
-                long,
-                Ok(b"a\n".to_vec()),
-            ),
-        ] {
-            assert_eq!(shell(script, patience), expected, "{script}");
-        }
-        assert!(start.elapsed() < Duration::from_secs(50));
     }
 }

@@ -6,12 +6,13 @@
 use std::path::{Path, PathBuf};
 
 /// The modules below `src/`, each with the modules of ours that it may import.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     // Contains no code in a release.
     ("drill", &[]),
     ("model", &[]),
     ("files", &[]),
-    ("config", &["model", "files"]),
+    ("programs", &[]),
+    ("config", &["model", "files", "programs"]),
     ("mirror", &["model", "files"]),
     ("service", &["model", "files"]),
     ("state", &["model", "files"]),
@@ -26,6 +27,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
         "daemon",
         &[
             "model",
+            "programs",
             "config",
             "mirror",
             "service",
