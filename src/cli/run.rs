@@ -113,13 +113,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(Ok(address)) = daemon.listen.as_ref().map(TcpListener::local_addr) {
         tracing::info!("listening on {}", web::shown_address(address));
     }
-    let ended = Box::pin(start::run(daemon)).await.map_err(|error| {
-        Failure::usage(
-            format!("{:#}", anyhow::Error::new(error)),
-            "correct `poll:` or `timezone:`",
-        )
-    })?;
-    over(ended)
+    over(Box::pin(start::run(daemon)).await)
 }
 
 fn over(ended: Ended) -> Outcome {

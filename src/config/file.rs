@@ -15,7 +15,7 @@ use crate::model::{
 use std::path::{Component, Path};
 
 /// The content of a settings file, with defaults for all missing options.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct FileSettings {
     pub(super) service: Option<String>,
     pub(super) workspaces: Vec<WorkspaceFolder>,
@@ -295,15 +295,14 @@ fn on_conflict(node: &Node) -> Result<OnConflict, ConfigError> {
     }
 }
 
-fn timezone(node: &Node) -> Result<String, ConfigError> {
+fn timezone(node: &Node) -> Result<chrono_tz::Tz, ConfigError> {
     let name = text(node, "timezone")?;
-    match name.parse::<chrono_tz::Tz>() {
-        Ok(_) => Ok(name.to_owned()),
-        Err(_unknown) => Err(ConfigError::new(
+    name.parse().map_err(|_unknown| {
+        ConfigError::new(
             format!("`timezone: {name}` is not the name of a time zone"),
             "write it like UTC or Europe/Berlin",
-        )),
-    }
+        )
+    })
 }
 
 fn branch(node: &Node) -> Result<PublishedBranch, ConfigError> {

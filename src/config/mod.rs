@@ -35,6 +35,8 @@ pub use values::{parse_cron, parse_listen, parse_poll, parse_service, parse_work
 
 pub use crate::model::limits::{BudgetLimits, MaxDeletes, OnConflict};
 use crate::model::{CategoryId, WorkspaceId};
+use chrono_tz::Tz;
+use croner::Cron;
 use std::{path::PathBuf, time::Duration};
 
 pub use crate::model::path::{PRIVATE_FOLDER, SETTINGS_FILE};
@@ -44,7 +46,7 @@ pub use crate::model::path::{PRIVATE_FOLDER, SETTINGS_FILE};
 pub type Env<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Checked settings.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// The mirror's folder.
     pub mirror: PathBuf,
@@ -127,12 +129,12 @@ pub struct Root {
 }
 
 /// Settings that have a default.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Options {
     /// When the service is polled.
     pub poll: Poll,
     /// The time zone of a cron line.
-    pub timezone: String,
+    pub timezone: Tz,
     /// How long a path must stay unchanged before it is synced (debounce).
     pub quiet_period: Duration,
     /// The shortest time between two pushes of one article.
@@ -171,12 +173,12 @@ pub enum PublishedBranch {
 }
 
 /// When the service is polled.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Poll {
     /// At this interval.
     Every(Duration),
     /// By a cron line of five or six fields.
-    Cron(String),
+    Cron(Box<Cron>),
 }
 
 /// The flags of a new article whose file has none.
@@ -202,7 +204,7 @@ impl Options {
     pub fn standard() -> Self {
         Self {
             poll: Poll::Every(Duration::from_mins(5)),
-            timezone: "UTC".to_owned(),
+            timezone: Tz::UTC,
             quiet_period: Duration::from_millis(200),
             push_interval: Duration::from_secs(15),
             delete_grace: Duration::from_mins(1),

@@ -79,8 +79,8 @@ fn every_key_is_read() {
     assert_eq!(
         config.options,
         Options {
-            poll: Poll::Cron("*/10 8-18 * * 1-5".into()),
-            timezone: "Europe/Berlin".into(),
+            poll: parse_poll("*/10 8-18 * * 1-5").expect("a cron line"),
+            timezone: chrono_tz::Europe::Berlin,
             quiet_period: Duration::from_secs(1),
             push_interval: Duration::from_secs(2),
             delete_grace: Duration::ZERO,
@@ -397,7 +397,8 @@ fn a_new_settings_file_is_read_back_and_never_overwritten() {
     let path = create(dir.path(), &settings).expect("written");
     let text = std::fs::read_to_string(&path).expect("text");
     let config = load(Some(&text), &[], false).expect("good settings");
-    assert_eq!(config.options.poll, Poll::Cron("*/10 * * * *".into()));
+    let poll = parse_poll("*/10 * * * *").expect("a cron line");
+    assert_eq!(config.options.poll, poll);
     let branch = PublishedBranch::Named("feature/new words's".into());
     assert_eq!(config.options.git_branch, branch);
     let error = create(dir.path(), &settings).expect_err("it is there");

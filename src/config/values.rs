@@ -105,7 +105,7 @@ pub fn parse_poll(text: &str) -> Result<Poll, ConfigError> {
             ));
         }
         return match parse_cron(&line) {
-            Ok(_) => Ok(Poll::Cron(line)),
+            Ok(pattern) => Ok(Poll::Cron(Box::new(pattern))),
             Err(error) => Err(ConfigError::new(
                 format!("`{}` is not a cron line: {error}", shown(text)),
                 "write it like `*/10 8-18 * * 1-5`: minute, hour, day, month, day of the week",
@@ -133,16 +133,11 @@ fn too_long_step<'f>(fields: &[&'f str]) -> Option<(&'f str, u32)> {
 
 /// Parses a cron line of five or six fields.
 pub fn parse_cron(line: &str) -> Result<Cron, CronError> {
-    let six = if line.split_ascii_whitespace().count() == 5 {
-        format!("0 {line}")
-    } else {
-        line.to_owned()
-    };
     CronParser::builder()
-        .seconds(Seconds::Required)
+        .seconds(Seconds::Optional)
         .dom_and_dow(true)
         .build()
-        .parse(&six)
+        .parse(line)
 }
 
 /// Parses a duration such as `200ms`.

@@ -13,7 +13,7 @@ use super::{
     job::{CycleOutcome, CycleRunner, Job, Scope},
     loop_state::LoopState,
     outage::{Outage, OutageChange},
-    schedule::{Moment, Schedule},
+    schedule::Moment,
     work_queue::NextJob,
 };
 use crate::model::time::{in_words, wait_in_words};
@@ -293,17 +293,11 @@ impl<C: CycleRunner> EventLoop<C> {
     }
 
     fn reload(&mut self) {
-        let fresh = self.cycles.reload().and_then(|settings| {
-            let now = self.state.now();
-            let schedule = Schedule::new(&settings.poll, &settings.timezone, now)
-                .map_err(|error| format!("failed to {error}"))?;
-            Ok((settings, schedule))
-        });
-        match fresh {
-            Ok((settings, schedule)) => {
+        match self.cycles.reload() {
+            Ok(settings) => {
                 tracing::info!("the settings were read again");
                 self.state.rescan.set(settings.rescan);
-                self.state.work_queue.set_settings(settings, schedule);
+                self.state.work_queue.set_settings(settings);
             }
             Err(why) => tracing::error!("the daemon keeps the old settings: {why}"),
         }

@@ -8,10 +8,9 @@
 //!
 //! [`super::sources`] wakes the loop; this file only decides.
 
-use crate::config::{BudgetLimits, Poll, parse_cron};
+use crate::config::{BudgetLimits, Options, Poll};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use croner::Cron;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -41,57 +40,29 @@ pub fn min_interval(cost: u32, limits: BudgetLimits, day_left: u32) -> Duration 
     Duration::from_secs(seconds).min(DAY)
 }
 
-/// An invalid cron line or time zone. The text fits after "failed to".
-#[derive(Debug, thiserror::Error)]
-pub enum ScheduleError {
-    /// The cron line is invalid.
-    #[error("read the cron line `poll: {line}`")]
-    Line {
-        /// The line.
-        line: String,
-        /// The reason.
-        source: croner::errors::CronError,
-    },
-    /// The time zone is unknown.
-    #[error("find the time zone `timezone: {0}`")]
-    Zone(String),
-}
-
-#[derive(Clone, Debug)]
-enum When {
-    Every(Duration),
-    Cron { pattern: Box<Cron>, zone: Tz },
-}
-
 /// The times of the polls.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    when: When,
+    poll: Poll,
+    /// The time zone of a cron line.
+    zone: Tz,
     /// When the last poll began.
     last: Moment,
 }
 
 impl Schedule {
-    /// Reads `poll:` and `timezone:`. The start of the daemon counts as the first poll.
-    pub fn new(poll: &Poll, timezone: &str, now: Moment) -> Result<Self, ScheduleError> {
-        let when = match poll {
-            Poll::Every(period) => When::Every(*period),
-            Poll::Cron(line) => When::Cron {
-                pattern: Box::new(parse_cron(line).map_err(|source| ScheduleError::Line {
-                    line: line.clone(),
-                    source,
-                })?),
-                zone: timezone
-                    .parse()
-                    .map_err(|_| ScheduleError::Zone(timezone.to_owned()))?,
-            },
-        };
-        Ok(Self { when, last: now })
+    /// Makes the schedule of `poll:` and `timezone:`. The start of the daemon counts as the first poll.
+    pub fn new(options: &Options, now: Moment) -> Self {
+        Self {
+            poll: options.poll.clone(),
+            zone: options.timezone,
+            last: now,
+        }
     }
 
-    /// Takes over the settings of another schedule. The time of the last poll stays.
-    pub fn replace(&mut self, other: Self) {
-        self.when = other.when;
+    /// Takes over other settings. The time of the last poll stays.
+    pub fn replace(&mut self, options: &Options) {
+        *self = Self::new(options, self.last);
     }
 
     /// Records that a poll begins.
@@ -112,10 +83,10 @@ impl Schedule {
         let wall = (now.wall - self.last.wall).to_std().unwrap_or_default();
         let elapsed = steady.max(wall);
         let stretched = min_interval.saturating_sub(elapsed);
-        match &self.when {
-            When::Every(period) => period.saturating_sub(elapsed).max(stretched),
-            When::Cron { pattern, zone } => {
-                let before = self.last.wall.with_timezone(zone);
+        match &self.poll {
+            Poll::Every(period) => period.saturating_sub(elapsed).max(stretched),
+            Poll::Cron(pattern) => {
+                let before = self.last.wall.with_timezone(&self.zone);
                 match pattern.find_next_occurrence(&before, false) {
                     Ok(next) => {
                         let until = next.with_timezone(&Utc) - now.wall;
@@ -130,10 +101,10 @@ impl Schedule {
 
     /// Returns the time after a good poll at which the third poll after it is due, for health.
     pub fn patience(&self, last: DateTime<Utc>, min_interval: Duration) -> Duration {
-        let planned = match &self.when {
-            When::Every(period) => *period * POLLS_OF_PATIENCE,
-            When::Cron { pattern, zone } => {
-                let last = last.with_timezone(zone);
+        let planned = match &self.poll {
+            Poll::Every(period) => *period * POLLS_OF_PATIENCE,
+            Poll::Cron(pattern) => {
+                let last = last.with_timezone(&self.zone);
                 let runs = pattern.iter_after(last).take(POLLS_OF_PATIENCE as usize);
                 let third = runs.last().and_then(|run| (run - last).to_std().ok());
                 third.unwrap_or(DAY * POLLS_OF_PATIENCE)
@@ -144,10 +115,10 @@ impl Schedule {
 
     /// Returns the effective interval between polls, for `status`.
     pub fn interval(&self, now: Moment, min_interval: Duration) -> Duration {
-        match &self.when {
-            When::Every(period) => (*period).max(min_interval),
-            When::Cron { pattern, zone } => {
-                let local = now.wall.with_timezone(zone);
+        match &self.poll {
+            Poll::Every(period) => (*period).max(min_interval),
+            Poll::Cron(pattern) => {
+                let local = now.wall.with_timezone(&self.zone);
                 let mut runs = pattern.iter_after(local).take(2);
                 match (runs.next(), runs.next()) {
                     (Some(one), Some(two)) => {
@@ -163,13 +134,10 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::parse_poll;
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().expect("a time")
-    }
-
-    fn every(seconds: u64) -> Poll {
-        Poll::Every(Duration::from_secs(seconds))
     }
 
     fn moment(wall: &str, steady: Instant) -> Moment {
@@ -179,9 +147,22 @@ mod tests {
         }
     }
 
-    fn cron(line: &str, zone: &str, last: &str) -> Schedule {
-        let now = moment(last, Instant::now());
-        Schedule::new(&Poll::Cron(line.to_owned()), zone, now).expect("a schedule")
+    fn cron(line: &str, zone: Tz, last: &str) -> Schedule {
+        let options = Options {
+            poll: parse_poll(line).expect("a cron line"),
+            timezone: zone,
+            ..Options::standard()
+        };
+        Schedule::new(&options, moment(last, Instant::now()))
+    }
+
+    /// The schedule of a duration or a cron line, from now on.
+    fn schedule(poll: &str, now: Moment) -> Schedule {
+        let options = Options {
+            poll: parse_poll(poll).expect("a period or a cron line"),
+            ..Options::standard()
+        };
+        Schedule::new(&options, now)
     }
 
     /// The polls between two times, with a check every `tick`, as in the loop.
@@ -206,25 +187,26 @@ mod tests {
     #[test]
     fn durations_and_cron_lines_come_when_they_say() {
         let begin = "2026-11-20T09:00:00Z";
-        let schedule = |poll: &Poll| {
-            Schedule::new(poll, "UTC", moment(begin, Instant::now())).expect("a schedule")
-        };
+        let schedule = |poll: &str| schedule(poll, moment(begin, Instant::now()));
         assert_eq!(
-            polls(schedule(&every(300)), begin, "2026-11-20T09:11:00Z", 1),
+            polls(schedule("5m"), begin, "2026-11-20T09:11:00Z", 1),
             ["20T09:05:00", "20T09:10:00"]
         );
         assert_eq!(
-            polls(schedule(&every(20)), begin, "2026-11-20T09:01:00Z", 1),
+            polls(schedule("20s"), begin, "2026-11-20T09:01:00Z", 1),
             ["20T09:00:20", "20T09:00:40", "20T09:01:00"]
         );
-        let line = Poll::Cron("*/10 8-18 * * 1-5".to_owned());
         assert_eq!(
-            polls(schedule(&line), begin, "2026-11-20T09:25:00Z", 1),
+            polls(
+                schedule("*/10 8-18 * * 1-5"),
+                begin,
+                "2026-11-20T09:25:00Z",
+                1
+            ),
             ["20T09:10:00", "20T09:20:00"]
         );
-        let six = Poll::Cron("*/30 * * * * *".to_owned());
         assert_eq!(
-            polls(schedule(&six), begin, "2026-11-20T09:01:00Z", 1),
+            polls(schedule("*/30 * * * * *"), begin, "2026-11-20T09:01:00Z", 1),
             ["20T09:00:30", "20T09:01:00"]
         );
     }
@@ -232,13 +214,13 @@ mod tests {
     #[test]
     fn cron_lines_go_by_the_zone_and_survive_its_jumps() {
         // Berlin, spring: 02:30 does not exist on the 29th, and comes at 03:00 (01:00 UTC).
-        let spring = cron("30 2 * * *", "Europe/Berlin", "2026-03-27T12:00:00Z");
+        let spring = cron("30 2 * * *", Tz::Europe__Berlin, "2026-03-27T12:00:00Z");
         assert_eq!(
             polls(spring, "2026-03-27T12:00:00Z", "2026-03-30T12:00:00Z", 60),
             ["28T01:30:00", "29T01:00:00", "30T00:30:00"]
         );
         // Autumn: 02:30 comes twice on the 25th, and is one poll.
-        let autumn = cron("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z");
+        let autumn = cron("30 2 * * *", Tz::Europe__Berlin, "2026-10-24T12:00:00Z");
         let found = polls(autumn, "2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z", 60);
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(found[1], "26T01:30:00");
@@ -246,10 +228,10 @@ mod tests {
 
     #[test]
     fn f105_a_night_of_sleep_is_one_poll() {
-        for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
+        for poll in ["5m", "*/5 * * * *"] {
             let start = Instant::now();
             let begin = moment("2026-11-20T22:00:00Z", start);
-            let mut schedule = Schedule::new(&poll, "UTC", begin).expect("a schedule");
+            let mut schedule = schedule(poll, begin);
             // The wall clock went on for nine hours, the steady one for a second.
             let morning = moment("2026-11-21T07:00:02Z", start + Duration::from_secs(1));
             schedule.observe_clock(morning);
@@ -264,10 +246,10 @@ mod tests {
 
     #[test]
     fn f104_a_clock_set_back_stops_nothing() {
-        for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
+        for poll in ["5m", "*/5 * * * *"] {
             let start = Instant::now();
             let begin = moment("2026-11-20T22:00:00Z", start);
-            let mut schedule = Schedule::new(&poll, "UTC", begin).expect("a schedule");
+            let mut schedule = schedule(poll, begin);
             let mut polled = 0;
             for second in 0..3600_u64 {
                 let now = Moment {
@@ -308,8 +290,8 @@ mod tests {
         }
         let now = moment("2026-11-20T22:00:00Z", Instant::now());
         let min_interval = min_interval(11, limits, 1440);
-        for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
-            let schedule = Schedule::new(&poll, "UTC", now).expect("a schedule");
+        for poll in ["5m", "*/5 * * * *"] {
+            let schedule = schedule(poll, now);
             assert_eq!(schedule.wait(now, min_interval).as_secs(), 825);
             assert_eq!(schedule.interval(now, min_interval).as_secs(), 825);
         }
@@ -319,37 +301,30 @@ mod tests {
     fn f012_patience_ends_with_the_third_poll_after_a_good_one() {
         let line = "*/10 8-18 * * 1-5";
         let friday = "2026-11-20T18:00:00Z";
-        let schedule = cron(line, "UTC", friday);
+        let weekdays = cron(line, Tz::UTC, friday);
         for (last, third) in [
             ("2026-11-20T17:00:03Z", "2026-11-20T17:30:00Z"),
             // Two polls are left on Friday.
             ("2026-11-20T18:30:03Z", "2026-11-23T08:00:00Z"),
             ("2026-11-20T18:50:03Z", "2026-11-23T08:20:00Z"),
         ] {
-            let patience = schedule.patience(at(last), Duration::ZERO);
+            let patience = weekdays.patience(at(last), Duration::ZERO);
             assert_eq!(at(last) + patience, at(third), "{last}");
         }
-        let slow = schedule.patience(at(friday), Duration::from_hours(1));
+        let slow = weekdays.patience(at(friday), Duration::from_hours(1));
         assert_eq!(slow, Duration::from_hours(3));
         let now = moment(friday, Instant::now());
-        let plain = Schedule::new(&every(300), "UTC", now).expect("a schedule");
+        let plain = schedule("5m", now);
         let patience = plain.patience(at(friday), Duration::ZERO);
         assert_eq!(patience, Duration::from_mins(15));
-        let never = cron("0 0 30 2 *", "UTC", friday);
+        let never = cron("0 0 30 2 *", Tz::UTC, friday);
         assert_eq!(never.patience(at(friday), Duration::ZERO), DAY * 3);
     }
 
     #[test]
-    fn an_invalid_schedule_is_reported() {
+    fn a_cron_line_without_a_date_is_asked_again_tomorrow() {
         let now = moment("2026-11-20T22:00:00Z", Instant::now());
-        let bad = Schedule::new(&Poll::Cron("61 * * * *".to_owned()), "UTC", now);
-        assert!(matches!(bad, Err(ScheduleError::Line { .. })));
-        let bad = Schedule::new(&Poll::Cron("1 * * * *".to_owned()), "Mars/Base", now);
-        assert_eq!(
-            bad.expect_err("no zone").to_string(),
-            "find the time zone `timezone: Mars/Base`"
-        );
-        let never = cron("0 0 30 2 *", "UTC", "2026-11-20T22:00:00Z");
+        let never = cron("0 0 30 2 *", Tz::UTC, "2026-11-20T22:00:00Z");
         assert_eq!(never.wait(now, Duration::ZERO), DAY);
     }
 }

@@ -7,7 +7,7 @@ use super::{
     job::CycleRunner,
     loop_state::LoopState,
     outage::OutageBackoff,
-    schedule::{Moment, Schedule, ScheduleError},
+    schedule::Moment,
     sources::{self, Signals},
     watch,
     work_queue::WorkQueue,
@@ -52,12 +52,11 @@ pub struct Daemon<C> {
 }
 
 /// Runs a daemon until a stop signal.
-pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
+pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Ended {
     let now = Moment {
         wall: Utc::now(),
         steady: Instant::now(),
     };
-    let schedule = Schedule::new(&daemon.settings.poll, &daemon.settings.timezone, now)?;
     let (to, events) = mpsc::channel(EVENT_CAPACITY);
     let tasks = TaskTracker::new();
     // The sources end last: a second stop signal must be received while the last request is in flight.
@@ -91,7 +90,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     tasks.close();
     let backoff = OutageBackoff::new(std::process::id());
     let state = LoopState::new(
-        WorkQueue::new(daemon.settings, schedule, backoff),
+        WorkQueue::new(daemon.settings, now, backoff),
         daemon.status,
         daemon.progress,
         rescan,
@@ -107,7 +106,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
             tracing::debug!("an event source did not stop in time");
         }
     }
-    Ok(ended)
+    ended
 }
 
 /// Without a watch, only the polls scan the files.

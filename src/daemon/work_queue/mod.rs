@@ -86,10 +86,10 @@ pub struct WorkQueue {
 
 impl WorkQueue {
     /// Makes a queue whose first job is the full cycle at the start.
-    pub fn new(settings: Options, schedule: Schedule, outage: OutageBackoff) -> Self {
+    pub fn new(settings: Options, now: Moment, outage: OutageBackoff) -> Self {
         Self {
             debounce: Debounce::new(Delays::of(&settings)),
-            schedule,
+            schedule: Schedule::new(&settings, now),
             outage,
             settings,
             due: DuePaths::default(),
@@ -118,10 +118,10 @@ impl WorkQueue {
     }
 
     /// Takes over new settings. New settings may end an outage, so the next try is at once.
-    pub fn set_settings(&mut self, settings: Options, schedule: Schedule) {
+    pub fn set_settings(&mut self, settings: Options) {
         self.outage.retry_now();
         self.debounce.set_delays(Delays::of(&settings));
-        self.schedule.replace(schedule);
+        self.schedule.replace(&settings);
         self.settings = settings;
     }
 
