@@ -6,7 +6,7 @@
 //! for both: a read whose write must wait for budget would be wasted.
 
 use super::category::is_category_seen;
-use super::{ApplyState, StepResult, failed};
+use super::{ApplyState, StepResult, failed, failed_at_one};
 use crate::engine::Engine;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{Listing, Memory, list, take_seen};
@@ -60,7 +60,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             if read_first && !error.stops_all() {
                 engine.gathered.answers.ask_again(id);
             }
-            return Ok(Some(failed(error)));
+            return Ok(Some(failed_at_one(error, state)));
         }
     };
     // The answer to a GET has no flags.

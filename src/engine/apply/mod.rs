@@ -241,16 +241,7 @@ fn not_done(
             park(store, action, error.to_string(), false)?;
             Ok(StepResult::Failed(error.to_string()))
         }
-        // The service may be unable to store this one text: the articles behind it do not wait for it.
-        ErrorKind::Unavailable if error.status == Some(500) && !is_of_category(action) => {
-            state.obstacles.server_errors += 1;
-            let are_few = state.obstacles.server_errors < MAX_SERVER_ERRORS;
-            Ok(if are_few && state.to_send > 1 {
-                StepResult::Unsafe(error.to_string())
-            } else {
-                failed(error)
-            })
-        }
+        ErrorKind::Unavailable if !is_of_category(action) => Ok(failed_at_one(error, state)),
         ErrorKind::Unauthorized
         | ErrorKind::NotFound
         | ErrorKind::RateLimited { .. }
@@ -348,6 +339,18 @@ fn not_written(error: &DiskError) -> StepResult {
             StepResult::MirrorUnwritable(Stop::new(StopCause::Mirror, error.in_words()))
         }
     }
+}
+
+/// Returns the result of a failed read or write of one article. The articles behind it do not wait for a service that is
+/// unable to read or to store it, unless several fail.
+fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> StepResult {
+    if error.status == Some(500) {
+        state.obstacles.server_errors += 1;
+        if state.obstacles.server_errors < MAX_SERVER_ERRORS && state.to_send > 1 {
+            return StepResult::Unsafe(error.to_string());
+        }
+    }
+    failed(error)
 }
 
 /// Returns the result of a service error, for one article or for all requests.

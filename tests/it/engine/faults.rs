@@ -210,6 +210,29 @@ async fn f025_an_article_that_the_service_cannot_store_delays_no_other_one() {
 }
 
 #[tokio::test]
+async fn f025_an_article_that_the_service_cannot_show_delays_no_other_one() {
+    let mut busy = busy().await;
+    // Each article is read right before it is written.
+    busy.world.settings.guard_window = std::time::Duration::ZERO;
+    let get = Matcher::new("GET", &format!("/api/article/{}", busy.edited));
+    let broken = FaultKind::Status(500, String::new());
+    busy.world.sandbox().inject(Fault::always(get, broken));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update local b/pulled.html done",
+            "update remote a/edited.html failed",
+            "create remote a/new.html done",
+            "delete remote a/removed.html skipped",
+            "delete local b/gone.html skipped",
+        ]
+    );
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
 async fn f025_a_service_that_stores_nothing_is_tried_with_three_articles() {
     let world = hostile::world().await;
     let category = world.category("a");
