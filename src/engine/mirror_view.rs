@@ -6,7 +6,7 @@
 
 use crate::engine::form::{MAX_FILE, says, says_category};
 use crate::engine::observe::index::{Index, load_base, load_beside};
-use crate::engine::observe::local::MirrorScanner;
+use crate::engine::observe::local::Scanned;
 use crate::engine::open_actions;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
@@ -71,25 +71,20 @@ impl MirrorView {
             Some(_) => load_beside(store)?,
             None => load_base(store)?,
         };
-        let mut mirror_scanner = MirrorScanner {
-            disk,
-            store,
-            in_motion: &InMotion::default(),
-        };
-        let found = mirror_scanner.look(&base, index.as_ref(), None)?;
-        let mut found = found.context("failed to look at the mirror")?;
+        let in_motion = InMotion::default();
+        let looked = Scanned::look(disk, store, &in_motion, &base, index.as_ref(), None)?;
+        let mut scanned = looked.context("failed to look at the mirror")?;
         match index {
-            Some(index) if found.is_as_indexed(&index, &base, mirror_scanner.store)? => {
-                base.articles = found.rows(mirror_scanner.store)?;
+            Some(index) if scanned.is_as_indexed(&index, &base, store)? => {
+                base.articles = scanned.rows(store)?;
             }
             Some(_) => {
-                base = load_base(mirror_scanner.store)?;
-                found.is_part = false;
+                base = load_base(store)?;
+                scanned.is_part = false;
             }
             None => {}
         }
-        mirror_scanner.finish(&mut found, &base)?;
-        let scanned = found.scanned;
+        scanned.finish(disk, store, &in_motion, &base)?;
         let mut paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
         let mut problems = scanned.problems;
         problems.append(&mut paired.problems);

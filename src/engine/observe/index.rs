@@ -11,7 +11,7 @@
 //! The differences are not enough if a file or an entry came, went or moved, a category changed, or something cannot be
 //! read. Then all rows are loaded and compared.
 
-use super::local::{Found, MAX_CHANGED};
+use super::local::{MAX_CHANGED, Scanned};
 use super::paths::{self, indexed_at};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
 use crate::engine::listing::{ArticleRows, Listing};
@@ -155,16 +155,16 @@ pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Ind
 pub(super) fn is_as_indexed(
     store: &Store,
     settings: &Settings,
-    found: &Found,
+    scanned: &Scanned,
     look: &Look,
     index: &Index,
     base: &Base,
 ) -> anyhow::Result<bool> {
     let has_mark = match look {
         Look::Paths(_) => true,
-        Look::Whole => store.at_rest()? == Some(settings.rest_mark(found.layout())),
+        Look::Whole => store.at_rest()? == Some(settings.rest_mark(scanned.layout())),
     };
-    Ok(has_mark && found.is_as_indexed(index, base, store)?)
+    Ok(has_mark && scanned.is_as_indexed(index, base, store)?)
 }
 
 /// Returns whether nothing is open, and the request only asks that both sides be equal.
@@ -186,14 +186,14 @@ pub(super) fn differences<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     index: &Index,
     base: &Base,
-    found: &Found,
+    scanned: &Scanned,
     listing: &mut Listing,
 ) -> anyhow::Result<Option<ArticleRows>> {
     let look = &engine.request.look;
     let ids = match look {
         Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
         Look::Whole => not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
-            ids.extend(found.read_ids());
+            ids.extend(scanned.read_ids());
             ids
         }),
     };

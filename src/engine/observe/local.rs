@@ -30,56 +30,46 @@ pub(super) const MAX_CHANGED: usize = 128;
 /// The result of a scan.
 #[derive(Default)]
 pub(in crate::engine) struct Scanned {
+    /// The files that were read; after [`Scanned::finish`], everything.
     pub(in crate::engine) snapshot: LocalSnapshot,
     pub(in crate::engine) side: MirrorSide,
     pub(in crate::engine) problems: Vec<Problem>,
     pub(super) doubt: Option<String>,
     /// Folders within categories that hold articles' files.
     pub(super) inner: Vec<Place>,
-}
-
-/// A scan of the mirror, before it is clear which rows of the base are needed to compare.
-pub(in crate::engine) struct Found {
-    /// The files that were read; after [`MirrorScanner::finish`], everything.
-    pub(in crate::engine) scanned: Scanned,
+    /// The scan, until [`Scanned::finish`].
     pub(super) scan: Scan,
-    /// Files with a known stamp.
+    /// Files with a known stamp, until [`Scanned::finish`].
     pub(super) unchanged: Vec<(ArticleId, Stamp)>,
     /// Whether the differences from the index are enough so far: then only the names around changed files matter.
     pub(in crate::engine) is_part: bool,
 }
 
-/// The scanner of a mirror.
-pub(in crate::engine) struct MirrorScanner<'a, D> {
-    pub(in crate::engine) disk: &'a D,
-    pub(in crate::engine) store: &'a mut Store,
-    pub(in crate::engine) in_motion: &'a InMotion,
-}
-
-impl<D: Disk> MirrorScanner<'_, D> {
+impl Scanned {
     /// Scans the mirror, or some of its files, and reads the files without a known stamp. `None`: a look at these files
     /// is not enough.
-    pub(in crate::engine) fn look(
-        &mut self,
+    pub(in crate::engine) fn look<D: Disk>(
+        disk: &D,
+        store: &mut Store,
+        in_motion: &InMotion,
         base: &Base,
         index: Option<&Index>,
         paths: Option<&BTreeSet<Place>>,
-    ) -> anyhow::Result<Option<Found>> {
+    ) -> anyhow::Result<Option<Self>> {
         let (places, rows) = match index {
             Some(index) => (index.places(), None),
             None => (Places::of_base(base), Some(&base.articles)),
         };
         let folders = by_folder(base);
         let known_category = |folder: &str| folders.get(folder).copied().flatten();
-        let disk = self.disk;
         let stamp_at = |place: &Place| {
             let found = disk.look(At::Folder(&place.folder), &place.file);
             found.ok().flatten().map(|entry| entry.stamp)
         };
-        let mut reader = Reader::new(&places, &stamp_at, rows, self.store);
+        let mut reader = Reader::new(&places, &stamp_at, rows, store);
         let mut take = |file: ScannedFile| {
             let place = file.place();
-            if let Some(place) = place.filter(|place| self.in_motion.covers(place)) {
+            if let Some(place) = place.filter(|place| in_motion.covers(place)) {
                 let unknown = unknown(&file, place);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
@@ -87,42 +77,40 @@ impl<D: Disk> MirrorScanner<'_, D> {
             }
         };
         let scan = if let Some(paths) = paths {
-            scan::scan_paths(self.disk, paths, &known_category, &mut take)
+            scan::scan_paths(disk, paths, &known_category, &mut take)
         } else {
             let known = |folder: &str, file: &str| {
                 let (id, stamp) = places.get(folder, file)?;
                 // A file in motion is opened: its stamp is not trusted.
-                let moves = self.in_motion.covers_file(folder, file);
+                let moves = in_motion.covers_file(folder, file);
                 Some((id, stamp.filter(|_| !moves)?))
             };
-            scan::scan(self.disk, &known, &known_category, &mut take).map(Some)
+            scan::scan(disk, &known, &known_category, &mut take).map(Some)
         };
         let scan = scan.context("failed to look at the mirror")?;
-        let found = scan.map(|scan| reader.finish(scan)).transpose()?;
-        Ok(found.map(|found| Found {
-            is_part: index.is_some(),
-            ..found
-        }))
+        reader.out.is_part = index.is_some();
+        scan.map(|scan| reader.finish(scan)).transpose()
     }
 
     /// Completes the local snapshot. The base has all rows, or those of the articles that changed.
-    pub(in crate::engine) fn finish(
+    pub(in crate::engine) fn finish<D: Disk>(
         &mut self,
-        found: &mut Found,
+        disk: &D,
+        store: &mut Store,
+        in_motion: &InMotion,
         base: &Base,
     ) -> anyhow::Result<()> {
-        let mut scan = std::mem::take(&mut found.scan);
-        let out = &mut found.scanned;
-        if found.is_part {
+        let mut scan = std::mem::take(&mut self.scan);
+        if self.is_part {
             let folders = base.articles.values().map(|row| row.place.folder.as_str());
             let folders: BTreeSet<&str> = folders.collect();
             scan.names
                 .retain(|folder, _| folders.contains(folder.as_str()));
         }
-        for (id, stamp) in std::mem::take(&mut found.unchanged) {
+        for (id, stamp) in std::mem::take(&mut self.unchanged) {
             if let Some(row) = base.articles.get(&id) {
-                out.side.stamps.insert(row.place.clone(), stamp);
-                out.snapshot.files.push(LocalFile {
+                self.side.stamps.insert(row.place.clone(), stamp);
+                self.snapshot.files.push(LocalFile {
                     place: row.place.clone(),
                     id: Some(row.id),
                     version: row.local.clone(),
@@ -130,20 +118,18 @@ impl<D: Disk> MirrorScanner<'_, D> {
                 });
             }
         }
-        out.seen_twice(self.disk);
-        out.strays(self.disk, base, self.in_motion, &scan);
-        keep_yaml(base, &scan.categories, self.store)?;
-        out.take_scan(base, scan);
-        if let Some(since) = self.in_motion.listed.listed_at {
-            let held = open_actions::held_removals(self.store)?;
-            out.keep_just_gone(self.disk, base, self.in_motion, since, &held);
+        self.seen_twice(disk);
+        self.strays(disk, base, in_motion, &scan);
+        keep_yaml(base, &scan.categories, store)?;
+        self.take_scan(base, scan);
+        if let Some(since) = in_motion.listed.listed_at {
+            let held = open_actions::held_removals(store)?;
+            self.keep_just_gone(disk, base, in_motion, since, &held);
         }
-        out.keep_in_motion(base, self.in_motion);
+        self.keep_in_motion(base, in_motion);
         Ok(())
     }
-}
 
-impl Found {
     /// Returns the rules of the mirror.
     pub(super) fn layout(&self) -> &Layout {
         &self.scan.layout
@@ -151,7 +137,7 @@ impl Found {
 
     /// Returns the ids in the files that were read.
     pub(super) fn read_ids(&self) -> impl Iterator<Item = ArticleId> {
-        let files = self.scanned.snapshot.files.iter();
+        let files = self.snapshot.files.iter();
         files.filter_map(|file| file.id)
     }
 
@@ -170,7 +156,7 @@ impl Found {
         base: &Base,
         store: &Store,
     ) -> Result<bool, StateError> {
-        let snapshot = &self.scanned.snapshot;
+        let snapshot = &self.snapshot;
         if snapshot.files.len() > MAX_CHANGED {
             return Ok(false);
         }
@@ -182,7 +168,7 @@ impl Found {
         Ok(self.scan.complete
             && self.scan.problems.is_empty()
             && self.scan.conflict_copies.is_empty()
-            && self.scanned.problems.is_empty()
+            && self.problems.is_empty()
             && snapshot.unknown.is_empty()
             && snapshot.files.iter().all(keeps_address)
             && self.unchanged.len() + snapshot.files.len() == index.len()

@@ -35,7 +35,7 @@ use crate::service::Service;
 use absent::ask_absent;
 use categories::{drop_damaged, place_unknown_ids};
 use index::{Index, differences, indexed, is_as_indexed, load_base};
-use local::{Found, MirrorScanner};
+use local::Scanned;
 use missing::forget_out_of_scope;
 use old_copies::ask_for_old_copies;
 pub(super) use paths::is_enough;
@@ -51,7 +51,7 @@ struct Mirror {
     index: Option<Index>,
     /// The base: without articles where there is an index.
     base: Base,
-    found: Found,
+    scanned: Scanned,
     in_motion: InMotion,
 }
 
@@ -68,14 +68,14 @@ pub(super) async fn observe<S: Service, D: Disk>(
     let Mirror {
         index,
         mut base,
-        mut found,
+        mut scanned,
         in_motion,
     } = mirror;
     let seen_at = Moment::now();
     let listing = if is_paths {
-        read_saved(engine, &found).await?
+        read_saved(engine, &scanned).await?
     } else {
-        let listing = list(engine, &base, index.as_ref(), &found).await?;
+        let listing = list(engine, &base, index.as_ref(), &scanned).await?;
         Some(listing)
     };
     let Some(mut listing) = listing else {
@@ -83,22 +83,21 @@ pub(super) async fn observe<S: Service, D: Disk>(
     };
     let mut extent = Extent::All;
     if let Some(known) = &index {
-        match differences(engine, known, &base, &found, &mut listing)? {
+        match differences(engine, known, &base, &scanned, &mut listing)? {
             Some(rows) if is_paths => (base.articles, extent) = (rows, Extent::Paths),
             Some(rows) => (base.articles, extent) = (rows, Extent::Differences),
             None if is_paths => return Ok(None),
             None => {
                 base = whole_base(engine)?;
-                found.is_part = false;
+                scanned.is_part = false;
             }
         }
-        finish_look(engine, &mut found, &mut base, &in_motion)?;
+        finish_look(engine, &mut scanned, &mut base, &in_motion)?;
     }
     listing.recall(
         &base.articles,
         Memory::of(&mut engine.gathered.memory, &engine.store)?,
     );
-    let mut scanned = found.scanned;
     scanned.side.racy = scanned.racy(now);
     let mut observed = Observation {
         base: Base::default(),
@@ -185,19 +184,16 @@ fn look_at_mirror<S: Service, D: Disk>(
         Some(_) => InMotion::default(),
         None => InMotion::new(&request.in_motion),
     };
-    let mut scanner = MirrorScanner {
-        disk: &*engine.disk,
-        store: &mut engine.store,
-        in_motion: &in_motion,
-    };
-    let Some(mut found) = scanner.look(&base, index.as_ref(), paths)? else {
+    let (disk, store) = (&*engine.disk, &mut engine.store);
+    let looked = Scanned::look(disk, store, &in_motion, &base, index.as_ref(), paths)?;
+    let Some(mut scanned) = looked else {
         return Ok(None);
     };
     if let Some(known) = &index
         && !is_as_indexed(
             &engine.store,
             &engine.settings,
-            &found,
+            &scanned,
             &request.look,
             known,
             &base,
@@ -208,15 +204,15 @@ fn look_at_mirror<S: Service, D: Disk>(
         }
         index = None;
         base = whole_base(engine)?;
-        found.is_part = false;
+        scanned.is_part = false;
     }
     if index.is_none() {
-        finish_look(engine, &mut found, &mut base, &in_motion)?;
+        finish_look(engine, &mut scanned, &mut base, &in_motion)?;
     }
     Ok(Some(Mirror {
         index,
         base,
-        found,
+        scanned,
         in_motion,
     }))
 }
@@ -234,18 +230,13 @@ fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<
 /// Compares the scan with the base.
 fn finish_look<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    found: &mut Found,
+    scanned: &mut Scanned,
     base: &mut Base,
     in_motion: &InMotion,
 ) -> anyhow::Result<()> {
-    let mut scanner = MirrorScanner {
-        disk: &*engine.disk,
-        store: &mut engine.store,
-        in_motion,
-    };
-    scanner.finish(found, base)?;
-    forget_out_of_scope(engine, base, &mut found.scanned, in_motion)?;
-    warn_of_inner(engine, &found.scanned.inner);
+    scanned.finish(&*engine.disk, &mut engine.store, in_motion, base)?;
+    forget_out_of_scope(engine, base, scanned, in_motion)?;
+    warn_of_inner(engine, &scanned.inner);
     Ok(())
 }
 

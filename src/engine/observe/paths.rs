@@ -7,7 +7,7 @@
 
 use super::absent::{ask, take_answer};
 use super::index::Index;
-use super::local::Found;
+use super::local::Scanned;
 use super::questions::Question;
 use crate::engine::backoff::{Answer, may_probe};
 use crate::engine::listing::Listing;
@@ -87,10 +87,9 @@ pub(super) fn indexed_at<S, D>(
 /// open.
 pub(super) async fn read_saved<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    found: &Found,
+    scanned: &Scanned,
 ) -> anyhow::Result<Option<Listing>> {
-    let rows = found.rows(&engine.store)?;
-    let scanned = &found.scanned;
+    let rows = scanned.rows(&engine.store)?;
     let edited: BTreeSet<ArticleId> = scanned
         .snapshot
         .files

@@ -2,7 +2,7 @@
 //! `_category.yaml`.
 
 use super::index::Places;
-use super::local::{Found, Scanned};
+use super::local::Scanned;
 use crate::engine::form::{category_version, needs_whole, slug_at, text_lf};
 use crate::engine::history::category::{gather, last_here, seen_as};
 use crate::engine::history::entry::no_article;
@@ -27,8 +27,6 @@ pub(super) struct Reader<'a> {
     rows: Option<&'a ArticleRows>,
     store: &'a mut Store,
     pub(super) out: Scanned,
-    /// Files with a known stamp.
-    unchanged: Vec<(ArticleId, Stamp)>,
     broken: Option<StateError>,
 }
 
@@ -45,28 +43,22 @@ impl<'a> Reader<'a> {
             rows,
             store,
             out: Scanned::default(),
-            unchanged: Vec::new(),
             broken: None,
         }
     }
 
     /// Stores the bodies, and returns the result.
-    pub(super) fn finish(self, scan: Scan) -> anyhow::Result<Found> {
+    pub(super) fn finish(self, scan: Scan) -> anyhow::Result<Scanned> {
         if let Some(error) = self.broken {
             return Err(error.into());
         }
         self.store.flush_bodies()?;
-        Ok(Found {
-            scanned: self.out,
-            scan,
-            unchanged: self.unchanged,
-            is_part: false,
-        })
+        Ok(Scanned { scan, ..self.out })
     }
 
     pub(super) fn take(&mut self, file: ScannedFile) {
         match file {
-            ScannedFile::Unchanged { id, stamp } => self.unchanged.push((id, stamp)),
+            ScannedFile::Unchanged { id, stamp } => self.out.unchanged.push((id, stamp)),
             ScannedFile::Ready {
                 place,
                 stamp,

@@ -4,7 +4,7 @@ use super::categories::{
     categories_to_read, mark_foreign_unknown, note_if_foreign, read_categories,
 };
 use super::index::Index;
-use super::local::Found;
+use super::local::Scanned;
 use crate::engine::Engine;
 use crate::engine::history::category::keep_category_there;
 use crate::engine::history::entry::seen_there;
@@ -27,12 +27,12 @@ pub(super) async fn list<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     index: Option<&Index>,
-    found: &Found,
+    scanned: &Scanned,
 ) -> anyhow::Result<Listing> {
     begin_phase(&engine.teller, "listing", None, 0);
     let settings = &engine.settings;
     let known = base.categories.keys().chain(&settings.categories).copied();
-    let local = found.scanned.snapshot.categories.iter();
+    let local = scanned.snapshot.categories.iter();
     let categories: BTreeSet<CategoryId> = known
         .chain(local.filter_map(|category| category.id))
         .collect();
