@@ -254,7 +254,7 @@ fn much_is_done_in_several_calls() {
 }
 
 #[test]
-fn that_an_article_was_hidden_when_it_went_is_not_forgotten() {
+fn that_an_article_was_hidden_when_it_went_or_came_back_is_not_forgotten() {
     let mut store = memory();
     let hidden = Deed {
         action: "delete".to_owned(),
@@ -268,14 +268,23 @@ fn that_an_article_was_hidden_when_it_went_is_not_forgotten() {
         detail: String::new(),
         ..hidden.clone()
     };
+    let restored = Deed {
+        action: "restore".to_owned(),
+        id: Some(id(3)),
+        detail: "version @1".to_owned(),
+        ..hidden.clone()
+    };
     store
         .write_at(day(0), |tx| {
             tx.event(&hidden)?;
+            tx.event(&restored)?;
             (0..1500).try_for_each(|_| tx.event(&shown))
         })
         .expect("written");
     prune(&mut store, 90, 20, day(1000)).expect("pruned");
-    assert_eq!(store.events_of(id(1), 9).expect("rows").len(), 1);
+    for kept in [1, 3] {
+        assert_eq!(store.events_of(id(kept), 9).expect("rows").len(), 1);
+    }
     assert_eq!(store.events_of(id(2), 9999).expect("rows").len(), 1000);
 }
 
