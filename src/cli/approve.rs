@@ -9,13 +9,14 @@ use super::counts::{several, waiting as waiting_for};
 use super::exit::ExitCode;
 use super::failure::Failure;
 use super::print::{DIM, ERROR};
-use super::report;
+use super::report::{self, Entry};
 use super::scope::{self, Part};
 use super::session::Session;
 use super::{Outcome, ask, cycle, git_head, locks, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::{Approval, CycleCommand};
 use crate::engine::open_actions;
+use crate::engine::reasons::put_below;
 use crate::engine::report::{Line, Report, Requests, Status};
 use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
@@ -173,12 +174,11 @@ fn all_reported(held: &[HeldItems]) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the line of an action, with its path below the mirror.
+/// Returns the line of an action, with its paths below the mirror.
 fn line(held: &HeldItems, action: &Action) -> Line {
-    Line {
-        path: held.part.path(&action.path),
-        ..Line::of(action, Status::Held, None)
-    }
+    let mut line = Line::of(action, Status::Held, None);
+    put_below(&held.part.prefix, &mut line.path, line.reason.as_mut());
+    line
 }
 
 fn show(context: &Context, held: &[HeldItems]) -> Result<(), Failure> {
@@ -186,14 +186,19 @@ fn show(context: &Context, held: &[HeldItems]) -> Result<(), Failure> {
         return Ok(());
     }
     for one in held {
-        for action in &one.actions {
-            context.out.line(shown(&line(one, action), ""))?;
+        let lines: Vec<Line> = one.actions.iter().map(|held| line(one, held)).collect();
+        let entries = one.actions.iter().zip(&lines).map(|(action, line)| {
             let inside = one.with_category.iter();
             let inside =
                 inside.filter(|with| is_in_new_category(with, std::slice::from_ref(action)));
-            for with in inside {
-                context.out.line(shown(&line(one, with), "  and then "))?;
-            }
+            let inside = inside.map(|with| shown(&self::line(one, with), "  and then "));
+            let shown: Vec<String> = std::iter::once(shown(line, "")).chain(inside).collect();
+            let reason = line.reason.as_deref().unwrap_or_default();
+            Entry::new(shown.join("\n"), &line.path, reason)
+        });
+        // Only what is shown is approved, so every action is listed.
+        for line in report::listed(&entries.collect::<Vec<_>>(), usize::MAX) {
+            context.out.line(line)?;
         }
     }
     Ok(())

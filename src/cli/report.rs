@@ -122,7 +122,7 @@ fn shown(report: &Report, has_failed: bool, conflicts: &[Conflict], is_verbose: 
     lines.join("\n")
 }
 
-/// Returns the lines about failures and skipped files.
+/// Returns the lines about failures, skipped files, and actions that wait for a person.
 fn wrong(report: &Report) -> Vec<String> {
     let failed = report.actions.iter();
     let mut lines = action_lines(failed.filter(|line| line.status == Status::Failed), &[]);
@@ -149,8 +149,8 @@ pub(super) fn problem_line(problem: &Problem) -> String {
     format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
 }
 
-/// The most entries of a group that are listed.
-const NAMED: usize = 30;
+/// The most entries of a group that are listed in a report.
+pub(super) const NAMED: usize = 30;
 
 /// A line of a list. Lines of the same kind with the same reason are put together.
 pub(super) struct Entry<'l> {
@@ -173,14 +173,14 @@ impl<'l> Entry<'l> {
 }
 
 /// Lists entries. A reason that a group has in common follows the group once. Of a large group, as in a first sync, only
-/// the first entries are listed.
-pub(super) fn listed(entries: &[Entry<'_>]) -> Vec<String> {
+/// the first `named` entries are listed.
+pub(super) fn listed(entries: &[Entry<'_>], named: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let key = |one: &Entry<'_>| (one.kind, common_reason(one.reason, one.path));
     for group in in_groups(entries, key) {
         // A rest of at most five is listed, too.
-        let more = group.len().checked_sub(NAMED).filter(|more| *more > 5);
-        let named = more.map_or(group.len(), |_| NAMED);
+        let more = group.len().checked_sub(named).filter(|more| *more > 5);
+        let named = more.map_or(group.len(), |_| named);
         lines.extend(group[..named].iter().map(|one| one.line.clone()));
         lines.extend(more.map(|more| {
             let more = several(more, "other");
@@ -214,7 +214,7 @@ fn action_lines<'l>(
             )
         }
     });
-    listed(&entries.collect::<Vec<_>>())
+    listed(&entries.collect::<Vec<_>>(), NAMED)
 }
 
 /// Formats an action: its sign, its word, its path and its fields.

@@ -12,7 +12,7 @@ use super::{
     failure::Failure,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
-    report::{Entry, described, listed, problem_line},
+    report::{Entry, NAMED, described, listed, problem_line},
     scope, session, via_daemon,
 };
 use crate::{
@@ -210,7 +210,7 @@ fn sections(status: &Status) -> Vec<String> {
     for (title, entries) in sections {
         if !entries.is_empty() {
             lines.push(format!("{HELP}{title}{HELP:#}"));
-            lines.extend(listed(&entries));
+            lines.extend(listed(&entries, NAMED));
             lines.push(String::new());
         }
     }

@@ -6,7 +6,7 @@ use crate::model::{ArticleId, path::quoted};
 use std::{borrow::Cow, collections::HashMap, hash::Hash};
 
 /// Prefixes a path, and the paths of the commands that a reason proposes, with a workspace's folder.
-pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
+pub fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
     if prefix.is_empty() {
         return;
     }

@@ -1,7 +1,7 @@
 //! `kbsync approve`: approves exactly the held actions, and only after showing them.
 
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
-use crate::support::kb::{Kb, Service};
+use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::schema;
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ fn left(service: &Service) -> usize {
 fn f041_f043_without_a_yes_nothing_is_released() {
     let (service, kb, _) = held();
     let ran = kb.run(&["approve"]).exits(3);
-    assert_eq!(ran.stdout.lines().count(), 5, "{ran:#?}");
+    assert_eq!(ran.stdout.lines().count(), 5 + 1, "{ran:#?}");
     assert!(
         ran.stdout
             .starts_with("delete    start/n1.html on the service\n"),
@@ -46,6 +46,42 @@ fn f041_f043_without_a_yes_nothing_is_released() {
     // Asking again does not release the deletions either.
     kb.run(&["sync"]).exits(3);
     assert_eq!(left(&service), 8);
+}
+
+#[test]
+fn the_list_is_whole_and_says_why_the_actions_are_held() {
+    let service = Service::empty();
+    let settings = format!(
+        "service: {}\nworkspaces: [{{id: {}, folder: en}}]\n",
+        service.url, service.workspace
+    );
+    let start = service.category("start");
+    for number in 0..40 {
+        service.article(start, &format!("n{number}"), "<p>Text.</p>");
+    }
+    let mut kb = Kb::with_settings(&settings);
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
+    kb.run(&["sync"]).exits(0);
+    for number in 0..38 {
+        kb.remove(&format!("en/start/n{number}.html"));
+    }
+    kb.write("en/strat/new.html", "---\ntitle: New\n---\n<p>x</p>\n");
+    let held = kb.run(&["sync"]).exits(3).stdout;
+    let shown = kb.run(&["approve"]).exits(3).stdout;
+    for number in 0..38 {
+        let line = format!("en/start/n{number}.html on the service\n");
+        assert!(shown.contains(&line), "{shown}");
+    }
+    for words in ["would be a new category", "38 deletions on the service"] {
+        let mut reasons = held.lines().filter(|line| line.contains(words));
+        let reason = reasons.next().expect(words);
+        assert_eq!(shown.matches(reason).count(), 1, "{reason} in {shown}");
+    }
+    assert!(
+        shown.contains("en/strat on the service\n  and then create"),
+        "{shown}"
+    );
 }
 
 #[test]
