@@ -308,7 +308,7 @@ fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
     let before = named.history.before(kept.number);
     let own = kept.seen.side == Side::Local && kept.seen.file.is_some();
     if words.is_empty() && before.is_some() && own {
-        words.push("comments or keys of your own".to_owned());
+        words.push(named.changes_of_file(kept));
     }
     // A version of the service has no path in the mirror.
     let here = before.filter(|_| kept.seen.side != Side::Remote);

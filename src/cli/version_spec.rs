@@ -15,6 +15,7 @@ use crate::{
         history::{self, History},
         status::last_poll,
     },
+    mirror::document::Document,
     model::{ArticleId, Side, Timestamp, path::EXTENSION},
     state::{Store, StoredVersion, Subject},
 };
@@ -82,6 +83,30 @@ impl VersionSpec {
             && self.others.iter().all(|other| {
                 other.article().is_none() || (other.now_at.is_none() && ended(other) < last)
             })
+    }
+
+    /// Returns how a file differs from the last one if the version is the same: by keys of kbsync that are no part of a
+    /// version, or else by something of the writer's own.
+    pub(super) fn changes_of_file(&self, kept: &StoredVersion) -> String {
+        let keys = |kept: &StoredVersion| {
+            let file = self.store.body(kept.seen.file?).ok()??;
+            let file = Document::parse_with_markers(file.as_bytes()).ok()?;
+            Some([
+                ("slug", file.slug().unwrap_or_default().to_owned()),
+                ("enabled", format!("{:?}", file.flags().enabled)),
+                ("draft", format!("{:?}", file.flags().draft)),
+            ])
+        };
+        let mut older = self.history.versions.iter();
+        let last = older.find(|one| one.number < kept.number && one.seen.side == Side::Local);
+        let both = last.and_then(keys).zip(keys(kept)).into_iter();
+        let both = both.flat_map(|(was, now)| std::iter::zip(was, now));
+        let changed = both.filter(|(was, now)| was != now);
+        let changed: Vec<&str> = changed.map(|(_, (key, _))| key).collect();
+        if changed.is_empty() {
+            return "comments or keys of your own".to_owned();
+        }
+        changed.join(", ")
     }
 
     /// Prints the other subjects that had this path.

@@ -1007,3 +1007,25 @@ fn several_workspaces_have_a_history_each() {
     .exits(0);
     assert!(kb.exists("de/start/uno.html"));
 }
+
+#[test]
+fn a_version_that_differs_by_a_line_of_kbsync_only_names_its_key() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "title:", "# mine\ntitle:");
+    kb.run(&["sync"]).exits(0);
+    for line in ["enabled: false", "slug: one", "# another"] {
+        kb.edit("start/one.html", "title:", &format!("{line}\ntitle:"));
+        kb.run(&["sync"]).exits(0);
+    }
+    let text = kb.run(&["log", "start/one.html"]).exits(0).stdout;
+    let rows = text.lines().rev().filter(|line| line.starts_with('@'));
+    let changed: Vec<&str> = rows
+        .map(|row| row.rsplit("  ").next().expect("a cell").trim())
+        .collect();
+    let own = "comments or keys of your own";
+    assert_eq!(changed[1..], [own, "enabled", "slug", own], "{text}");
+}
