@@ -181,21 +181,21 @@ pub(super) async fn known(
     let answer = once(service, context, async |client| {
         client.workspace(workspace).await
     });
-    let kind = match answer.await {
+    let why = match answer.await {
         Ok(Ok(_)) => return Ok(()),
         Ok(Err(error)) if error.kind == ErrorKind::Unauthorized => return Err(error.into()),
-        Ok(Err(error)) => Some(error.kind),
-        Err(_) => None,
+        Ok(Err(error)) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Forbidden) => {
+            return Err(Failure::usage(
+                format!("{service} has no workspace {workspace} for this token"),
+                "`kbsync workspaces` lists the ids, and the dashboard shows them",
+            ));
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(failure) => failure.error.to_string(),
     };
-    if let Some(ErrorKind::NotFound | ErrorKind::Forbidden) = kind {
-        return Err(Failure::usage(
-            format!("{service} has no workspace {workspace} for this token"),
-            "`kbsync workspaces` lists the ids, and the dashboard shows them",
-        ));
-    }
-    context
-        .out
-        .note("it is unknown whether the service has this workspace; `kbsync doctor` checks again");
+    context.out.note(format!(
+        "it is unknown whether the service has this workspace: {why}; `kbsync doctor` checks again"
+    ));
     Ok(())
 }
 
@@ -230,8 +230,13 @@ async fn once<T>(
     tokio::select! {
         answer = ask(&client) => Ok(answer),
         Some(cause) = told.recv() => {
-            let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
-            let message = format!("nothing answers at {service}{cause}");
+            let message = match cause {
+                Some(cause) if cause.starts_with("status ") || cause.contains("http") => {
+                    format!("{service} answers with {cause}")
+                }
+                Some(cause) => format!("nothing answers at {service} ({cause})"),
+                None => format!("nothing answers at {service}"),
+            };
             Err(Failure::new(ExitCode::Retry, message, "is the address right?"))
         }
     }

@@ -120,11 +120,16 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             Some(_) | None => error,
         };
         let (code, help) = if let Some(kind) = service {
+            let (code, mut help) = advice_of_service(&kind);
+            let mut why = "the service refused the token";
+            if format!("{error:#}").contains(service::ELSEWHERE) {
+                why = "another program answered, or the service refused the token";
+                CHECK_ADDRESS.clone_into(&mut help);
+            }
             // The failed request says little about a refused token.
             if kind == service::ErrorKind::Unauthorized {
-                error = error.context("the service refused the token");
+                error = error.context(why);
             }
-            let (code, help) = advice_of_service(&kind);
             (code, Some(help))
         } else {
             let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
@@ -171,6 +176,10 @@ impl Error for FailedTo {
         self.0.source()
     }
 }
+
+/// The remedy of an answer that another program may have given.
+const CHECK_ADDRESS: &str = "the address (`service:`, --service or KBSYNC_SERVICE) must be that of the service itself, not of a \
+                             proxy or a login page; if it is, make a new token in your account on the service";
 
 /// The remedy of a cycle that stopped because files cannot be written.
 const CHECK_SET_UP: &str = "`kbsync doctor` checks the set-up";

@@ -4,7 +4,7 @@
 //! error only here, and the token is redacted from it (failures row 131). `answer` has the meaning of answers.
 
 use super::{
-    ErrorKind, ServiceError,
+    ELSEWHERE, ErrorKind, ServiceError,
     answer::{self, Verdict},
     client::{Call, Client, Failure},
     options::{WaitNote, WaitReason},
@@ -105,7 +105,14 @@ impl Client {
             may_have_arrived: !unsent,
         };
         let mut failure = self.failure(call, status, verdict);
-        failure.error.source = Some(deepest(&error.without_url()).into());
+        let cause = deepest(&error.without_url());
+        // The words of TLS about plain HTTP, and of HTTP about TLS.
+        let cause = match &*cause {
+            cause if cause.contains("InvalidContentType") => "plain http, not https",
+            "invalid HTTP version parsed" => "https, not plain http",
+            cause => cause,
+        };
+        failure.error.source = Some(cause.into());
         failure
     }
 
@@ -124,8 +131,20 @@ impl Client {
         &self,
         call: &Call<'_>,
         status: Option<u16>,
-        verdict: Verdict,
+        mut verdict: Verdict,
     ) -> Failure {
+        let is_elsewhere = match (&verdict.kind, status) {
+            (ErrorKind::Unauthorized, Some(status)) => status != 401,
+            (ErrorKind::Unreadable, Some(status)) => status == 404,
+            (_, status) => status == Some(400) && verdict.message.is_empty(),
+        };
+        if is_elsewhere {
+            let base = self.base.as_str().trim_end_matches('/');
+            let message = format!("{}; {ELSEWHERE}{base}", verdict.message);
+            message
+                .trim_start_matches("; ")
+                .clone_into(&mut verdict.message);
+        }
         Failure {
             outcome: verdict.outcome,
             error: ServiceError {

@@ -1,7 +1,9 @@
 //! The commands that ask the service, against the sandbox.
 
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::kb::{Kb, Service, TOKEN, WORKSPACE};
 use crate::support::schema;
+use std::io::{Read as _, Write as _};
 
 #[test]
 fn workspaces_are_listed_as_a_table_and_as_json() {
@@ -213,4 +215,82 @@ fn a_connection_that_is_refused_is_reported_in_a_line() {
     for layer in ["error sending request", "client error", "tcp connect"] {
         assert!(!ran.stderr.contains(layer), "{ran:#?}");
     }
+}
+
+#[test]
+fn an_address_that_another_program_has_is_named_with_the_setting() {
+    let service = Service::start();
+    let kb = service.mirror();
+    let page = "<html></html>".to_owned();
+    for (answer, told) in [
+        (
+            FaultKind::Html,
+            "status 200: not signed in: the service answered with a web page; ",
+        ),
+        (
+            FaultKind::Status(302, page.clone()),
+            "status 302: not signed in: the service answered with a redirect; ",
+        ),
+        (
+            FaultKind::Status(404, page.clone()),
+            "status 404: a 404 that did not come from the service; ",
+        ),
+        (FaultKind::Status(400, page), "status 400: "),
+    ] {
+        service
+            .sandbox
+            .inject(Fault::always(Matcher::any(), answer));
+        let ran = kb.run(&["workspaces"]);
+        let told = format!("{told}the address is {}", service.url);
+        assert!(ran.stderr.contains(&told), "{told} in {ran:#?}");
+        assert!(
+            !ran.stderr.contains("error: the service refused"),
+            "{ran:#?}"
+        );
+        ran.complains(
+            "",
+            "the address (`service:`, --service or KBSYNC_SERVICE) must be",
+        );
+        service.sandbox.clear_faults();
+    }
+    service
+        .sandbox
+        .inject(Fault::always(Matcher::any(), FaultKind::Html));
+    let ran = kb.run(&["sync"]).exits(1);
+    ran.complains("the address is http://", "the address (`service:`");
+}
+
+#[test]
+fn at_the_first_contact_a_proxy_and_the_wrong_protocol_are_answers() {
+    let service = Service::start();
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    let says = |address: &str, told: &str| {
+        let ran = kb.run(&["init", "--yes", "--service", address]).exits(5);
+        ran.complains(
+            &format!("{address} answers with {told}"),
+            "is the address right?",
+        );
+    };
+    says(
+        &service.url.replace("http:", "https:"),
+        "plain http, not https",
+    );
+    for status in [502, 503] {
+        let down = FaultKind::Status(status, "<html></html>".to_owned());
+        service.sandbox.inject(Fault::always(Matcher::any(), down));
+        says(&service.url, &format!("status {status}"));
+        service.sandbox.clear_faults();
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        let count = client.read(&mut [0; 1000]).expect("a request");
+        assert!(count > 0);
+        // The alert of TLS about a message that is not TLS.
+        client.write_all(&[0x15, 3, 3, 0, 2, 2, 70]).expect("sent");
+    });
+    says(&address, "https, not plain http");
+    server.join().expect("it ends");
 }
