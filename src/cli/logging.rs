@@ -1,8 +1,9 @@
 //! The log: tracing to stderr, as text or JSON.
 //!
-//! A terminal gets sentences (`terminal_log`). With `-v`, with `--log-format json` and without a terminal, events have
-//! all their fields. `-q` shows errors; the default is warnings, for the daemon also actions; `-v` shows actions, `-vv`
-//! reasons, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
+//! A terminal and the output of a command get sentences (`terminal_log`). With `-v`, with `KBSYNC_LOG`, with `--log-format json` and in a
+//! daemon without a terminal, events have all their fields. `-q` shows errors; the default is warnings, for the daemon
+//! also actions; `-v` shows actions, `-vv` reasons, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the
+//! syntax of `RUST_LOG`.
 
 use super::{
     Global, LogFormat, failure::Failure, print::Output, progress::LogWriter,
@@ -18,16 +19,17 @@ pub(super) enum Style {
     Json,
     /// All fields of each event, with the time and the level.
     Records,
-    /// Sentences, on a terminal.
+    /// Sentences: on a terminal, and of a command also in a pipe, beside its report.
     ForPeople,
 }
 
 impl Style {
-    /// Returns the style for these flags and this standard error.
-    pub(super) fn of(global: &Global) -> Self {
+    /// Returns the style for these flags and this standard error. `for_people`: also without a terminal.
+    pub(super) fn of(global: &Global, for_people: bool) -> Self {
+        let for_people = for_people || io::stderr().is_terminal();
         match global.log_format {
             LogFormat::Json => Self::Json,
-            LogFormat::Text if global.verbose == 0 && io::stderr().is_terminal() => Self::ForPeople,
+            LogFormat::Text if global.verbose == 0 && for_people => Self::ForPeople,
             LogFormat::Text => Self::Records,
         }
     }
@@ -41,8 +43,9 @@ pub(super) fn start(
     level: Option<String>,
 ) -> Result<(), Failure> {
     let verbose = global.verbose.max(u8::from(is_daemon));
-    let style = Style::of(global);
-    let filter = match level.filter(|level| !level.trim().is_empty()) {
+    let level = level.filter(|level| !level.trim().is_empty());
+    let style = Style::of(global, !is_daemon && level.is_none());
+    let filter = match level {
         Some(level) => EnvFilter::try_new(&level).map_err(|error| {
             Failure::usage(
                 format!("KBSYNC_LOG: `{level}` is no log filter: {error}"),

@@ -101,7 +101,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         progress,
         stop,
     };
-    if Style::of(&context.global) == Style::ForPeople {
+    if Style::of(&context.global, false) == Style::ForPeople {
         context.out.note(format!(
             "Watching {}, which mirrors {}. Save a file, and it is live; Ctrl-C ends this.",
             config.mirror.display(),
