@@ -72,7 +72,13 @@ fn names(said: &str, wanted: &[&str]) {
 
 #[test]
 fn f097_what_may_not_be_read_or_written_is_reported_with_a_remedy() {
-    let cases: [(&str, u32, &[&str], &[&str]); 7] = [
+    let cases: [(&str, u32, &[&str], &[&str]); 8] = [
+        (
+            "",
+            0o555,
+            &["doctor"],
+            &["bad  mirror", "cannot be written to", "the right to write"],
+        ),
         (
             "start",
             0o555,
@@ -260,6 +266,13 @@ fn f095_f096_a_full_disk_and_one_that_is_read_only_are_reported_with_a_remedy() 
             names(&said, &["error: failed to ", remedy]);
             assert!(!said.contains("must be a writable folder"), "{said}");
         }
+    }
+    // The state is on another disk, which has room.
+    let mut busy = Busy::new();
+    let state = busy.kb.user_state();
+    busy.kb.set("KBSYNC_STATE_DIR", &state.to_string_lossy());
+    if let Some(output) = apart_from(&OWN_MOUNTS, full, "true", &busy.kb, &["doctor"]) {
+        names(&words(output), &["is full", "make room on this disk"]);
     }
 }
 
