@@ -334,13 +334,14 @@ impl Scanned {
                 Some(row) => (Some(row.id), Some(row.local.clone())),
                 None => (None, None),
             },
-            CategoryContent::Ready(document) => match category_version(&folder, &document) {
-                Ok(version) => (document.id(), Some(version)),
-                Err(message) => {
-                    self.unready_category(&folder, message);
-                    (document.id(), None)
-                }
-            },
+            CategoryContent::Ready(document) => {
+                let named = document.id().and_then(|id| base.categories.get(&id));
+                let lengths = document.check_lengths(named.or(row).map(|row| &row.local));
+                let lengths = lengths.map_err(|problem| problem.to_string());
+                let version = lengths.and_then(|()| category_version(&folder, &document));
+                let version = version.map_err(|message| self.unready_category(&folder, message));
+                (document.id(), version.ok())
+            }
             CategoryContent::NotReady(problem) => {
                 let id = problem.category;
                 self.unready_category(&folder, problem.to_string());

@@ -119,7 +119,11 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let parsed: Categories<'_> = files
         .categories
         .iter()
-        .map(|(folder, bytes)| (folder, CategoryDocument::parse(bytes)))
+        .map(|(folder, bytes)| {
+            let document = CategoryDocument::parse(bytes);
+            let document = document.and_then(|words| words.check_lengths(None).map(|()| words));
+            (folder, document)
+        })
         .collect();
     categories(files, &parsed, &mut findings);
     let slugs = named.iter().filter_map(|file| {

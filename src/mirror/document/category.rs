@@ -8,7 +8,7 @@ use super::{
     splice::{self, Edit},
     values::{at, check_lengths, id_of, misspelt, text_of},
 };
-use crate::model::{CategoryId, Field};
+use crate::model::{CategoryId, CategoryVersion, Field};
 
 /// kbsync's keys, in the order in which they are written.
 const KEYS: [&str; 5] = ["id", "name", "slug", "description", "meta_description"];
@@ -115,6 +115,16 @@ impl CategoryDocument {
         &self.words.meta_description
     }
 
+    /// Checks the lengths of the texts that differ from the base: the service may hold texts above its own limits.
+    pub fn check_lengths(&self, base: Option<&CategoryVersion>) -> Result<(), NotReady> {
+        let texts = [(Field::Name, self.name()), (Field::Slug, self.slug())];
+        let texts = texts.map(|(field, text)| (field, text.unwrap_or_default()));
+        let is_new =
+            |(field, text): &(Field, &str)| base.is_none_or(|base| base.get(*field) != *text);
+        check_lengths(&self.source.block, texts.into_iter().filter(is_new))
+            .map_err(|problem| self.source.frame.in_file(problem))
+    }
+
     /// Returns the keys that are similar to kbsync's: each with its line and the key that was meant.
     pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
         self.source.near_keys(&KEYS)
@@ -150,16 +160,12 @@ impl Words {
             // A category without a name of its own would be named after its folder.
             None => misspelt(block, Field::Name, &KEYS, |_| true).map_or(Ok(()), Err)?,
         }
-        let words = Self {
+        Ok(Self {
             id: id_of(block)?.map(CategoryId::new),
             slug: text(Field::Slug)?.filter(|slug| !slug.is_empty()),
             description: text(Field::Description)?.unwrap_or_default(),
             meta_description: text(Field::MetaDescription)?.unwrap_or_default(),
             name,
-        };
-        let texts = [(Field::Name, &words.name), (Field::Slug, &words.slug)];
-        let texts = texts.map(|(field, text)| (field, text.as_deref().unwrap_or_default()));
-        check_lengths(block, texts)?;
-        Ok(words)
+        })
     }
 }

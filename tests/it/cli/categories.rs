@@ -238,3 +238,29 @@ fn an_article_waits_for_the_name_of_its_folder_and_says_so() {
         assert!(ran.stdout.contains(told), "{told}: {ran:#?}");
     }
 }
+
+/// The service may hold texts above its own limits. They count only for what kbsync would send.
+#[test]
+fn a_name_that_the_service_itself_has_may_be_longer_than_its_limit() {
+    let (service, kb, start) = synced();
+    let long = |start: &str| format!("{start} {}", "x".repeat(300));
+    for name in ["Theirs", "Theirs, again"] {
+        there(&service, start, &long(name));
+        kb.run(&["sync", "start"]).exits(0);
+        assert!(kb.read(YAML).contains(&long(name)));
+    }
+    kb.write(YAML, &(kb.read(YAML) + "description: Mine\n"));
+    kb.run(&["check"]).exits(0);
+    kb.run(&["sync"]).exits(0);
+    let category = || service.sandbox.categories().remove(0);
+    assert_eq!(category().description.as_deref(), Some("Mine"));
+    std::fs::rename(kb.mirror().join("start"), kb.mirror().join("begin")).expect("renamed");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(category().name, long("Theirs, again"));
+    kb.edit("begin/_category.yaml", "Theirs, again", "Mine");
+    for command in ["check", "sync"] {
+        let ran = kb.run(&[command]).exits(4);
+        assert!(ran.stdout.contains("shorten it to 255"), "{ran:#?}");
+    }
+    assert_eq!(category().name, long("Theirs, again"));
+}
