@@ -114,7 +114,7 @@ async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
 }
 
 /// Returns the status of all workspaces.
-fn look(config: &Config) -> Result<Status, Failure> {
+pub(super) fn look(config: &Config) -> Result<Status, Failure> {
     let mut all: Option<Status> = None;
     for root in config.roots() {
         scope::must_be_there(config, &root)?;

@@ -1,7 +1,7 @@
 //! `kbsync check`: checks the files without the service, for editors and CI.
 //!
-//! The command needs no token, network or state, and changes nothing. If there is a state, the open conflicts come from
-//! it. `mirror::check` finds problems, `read` reads the files; this file prints.
+//! The command needs no token, network or state, and changes nothing. If there is a state, it says which conflicts are
+//! open, and which files are not ready. `mirror::check` finds problems, `read` reads the files; this file prints.
 
 mod read;
 
@@ -13,7 +13,7 @@ use super::{
     failure::Failure,
     paths,
     print::{DIM, ERROR, HELP, WARNING, escape},
-    scope,
+    scope, status,
 };
 use crate::{
     config::{self, Folders, Need},
@@ -80,6 +80,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         ));
     }
     findings.retain(|found| is_wanted(&found.path));
+    if findings.iter().any(is_not_ready)
+        && let Ok(config) = context.config(Need::Workspace)
+        && let Ok(status) = status::look(&config)
+    {
+        // A sync takes a file whose fault the service has as well, such as a long title.
+        let is_left_out = |path: &str| status.problems.iter().any(|left| left.path == path);
+        findings.retain(|found| !is_not_ready(found) || is_left_out(&found.path));
+    }
     let count = |level| findings.iter().filter(|one| one.level == level).count();
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
     let findings = limit(&findings);
@@ -96,6 +104,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         ExitCode::Done
     })
+}
+
+/// Returns whether a finding says that a file is not ready.
+fn is_not_ready(found: &Finding) -> bool {
+    ["front-matter", "category-file"].contains(&found.rule)
 }
 
 /// Returns the open conflicts of a workspace, if there are settings and a state.

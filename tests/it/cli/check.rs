@@ -1,7 +1,7 @@
 //! `kbsync check`: offline, without a token and without settings.
 
 use super::layout;
-use crate::support::kb::Kb;
+use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 
 const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
@@ -265,4 +265,29 @@ fn a_key_that_is_nearly_one_of_a_category_is_found_here_and_stops_a_sync() {
         )) && ran.stdout.contains("did you mean `description`?"),
         "{ran:#?}"
     );
+}
+
+#[test]
+fn faults_that_the_service_has_as_well_are_sent_and_no_errors() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let marked = "<pre>\n<<<<<<< a\n=======\n>>>>>>> b\n</pre>";
+    service.article(start, "git", marked);
+    let long = service.article(start, "long", "<p>Long.</p>");
+    let title = "x".repeat(300);
+    service
+        .sandbox
+        .edit(long, |article| article.title.clone_from(&title));
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/git.html", "<pre>", "<p>Git.</p>\n<pre>");
+    kb.edit("start/long.html", "Long.", "Longer.");
+    kb.run(&["check"]).exits(0);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.text(long), "<p>Longer.</p>");
+    kb.edit("start/long.html", "xxx", "yyy");
+    for command in ["check", "sync"] {
+        let ran = kb.run(&[command]).exits(4);
+        assert!(ran.stdout.contains("title has 300 characters"), "{ran:#?}");
+    }
 }
