@@ -1,7 +1,7 @@
 //! The log on a terminal: each event as a line for a person, in the words of `sync`.
 //!
-//! An event with a side is an action, and looks as in the report of a command. Other events show only the path, the
-//! message, the reason and the error; `--log-format json` and `-v` show all fields.
+//! An event with a side is an action, and looks as in the report of a command. Other events show only their
+//! subject, the message and the cause; `--log-format json` and `-v` show all fields.
 
 use super::{
     layout,
@@ -66,7 +66,18 @@ impl Shown {
             Level::WARN => format!("{WARNING}!{WARNING:#} "),
             Level::INFO | Level::DEBUG | Level::TRACE => String::new(),
         };
-        let parts = ["path", "message", "reason", "error"].map(|name| escape(self.get(name)));
+        // Without a path, another field names the subject.
+        let mut subjects = ["path", "place", "folder", "category", "id"].into_iter();
+        let subject = subjects.find(|name| !self.get(name).is_empty());
+        let parts = [
+            subject.unwrap_or("path"),
+            "message",
+            "reason",
+            "why",
+            "error",
+            "refusal",
+        ];
+        let parts = parts.map(|name| escape(self.get(name)));
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         text + &parts.join(": ")
     }
