@@ -231,7 +231,7 @@ async fn once<T>(
         answer = ask(&client) => Ok(answer),
         Some(cause) = told.recv() => {
             let message = match cause {
-                Some(cause) if cause.starts_with("status ") || cause.contains("http") => {
+                Some(cause) if cause.starts_with("status ") || cause.starts_with("no ") => {
                     format!("{service} answers with {cause}")
                 }
                 Some(cause) => format!("nothing answers at {service} ({cause})"),

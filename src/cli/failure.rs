@@ -76,7 +76,8 @@ impl Failure {
         Self::failed(
             format!("the service refused the daemon's token, which is from {source}"),
             "make a new token in your account on the service, and store it in the same place; the daemon reads a file or a command again \
-             before the next try, and must be restarted for a variable",
+             before the next try, and must be restarted for a variable; if another program answered, correct the address \
+             (`service:`)",
         )
     }
 }
@@ -120,15 +121,10 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             Some(_) | None => error,
         };
         let (code, help) = if let Some(kind) = service {
-            let (code, mut help) = advice_of_service(&kind);
-            let mut why = "the service refused the token";
-            if format!("{error:#}").contains(service::ELSEWHERE) {
-                why = "another program answered, or the service refused the token";
-                CHECK_ADDRESS.clone_into(&mut help);
-            }
+            let (code, help) = advice_of_service(&kind);
             // The failed request says little about a refused token.
             if kind == service::ErrorKind::Unauthorized {
-                error = error.context(why);
+                error = error.context("the service refused the token");
             }
             (code, Some(help))
         } else {
@@ -176,10 +172,6 @@ impl Error for FailedTo {
         self.0.source()
     }
 }
-
-/// The remedy of an answer that another program may have given.
-const CHECK_ADDRESS: &str = "the address (`service:`, --service or KBSYNC_SERVICE) must be that of the service itself, not of a \
-                             proxy or a login page; if it is, make a new token in your account on the service";
 
 /// The remedy of a cycle that stopped because files cannot be written.
 const CHECK_SET_UP: &str = "`kbsync doctor` checks the set-up";
@@ -269,13 +261,16 @@ fn advice_of_service(kind: &service::ErrorKind) -> (ExitCode, String) {
     let help = match kind {
         Unauthorized => {
             "make a new token in your account on the service, and put it where the old one was, as in\n  \
-             export KBSYNC_TOKEN=THE-NEW-TOKEN"
+             export KBSYNC_TOKEN=THE-NEW-TOKEN\nIf another program answered, correct the address (`service:`, --service or \
+             KBSYNC_SERVICE)."
         }
         Forbidden => "ask the workspace's owner for the right to do this, or use another token",
         NotFound => {
             "check the service's address and the workspace's id; `kbsync workspaces` lists what the token may use"
         }
-        Refused => "correct the fault that the service names",
+        Refused => {
+            "correct the fault that the service names; if none is named, check the address (`service:`)"
+        }
         RateLimited { .. } => {
             "the service allows 60 requests a minute and 1,440 a day; try again later"
         }

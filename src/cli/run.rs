@@ -18,7 +18,7 @@ use crate::{
     },
     engine::{Progress, Stop, Teller, open},
     mirror::{RealDisk, lock},
-    service::{ELSEWHERE, ErrorKind, client::Client},
+    service::{ErrorKind, client::Client},
     web::{self, shared_status::SharedStatus},
 };
 use anyhow::Context as _;
@@ -146,9 +146,7 @@ fn advise(source: String) -> Box<Advise> {
     Box::new(move |error: anyhow::Error| {
         let stop = error.downcast_ref::<Stop>().and_then(Stop::service_failure);
         let failure = match stop {
-            Some((ErrorKind::Unauthorized, message)) if !message.contains(ELSEWHERE) => {
-                Failure::daemon_token(&source)
-            }
+            Some((ErrorKind::Unauthorized, _)) => Failure::daemon_token(&source),
             Some(_) | None => Failure::from(error),
         };
         failure.into()

@@ -37,9 +37,6 @@ pub enum ErrorKind {
     TooLarge,
 }
 
-/// The words before the service's address, in the message about an answer that another program may have given.
-pub const ELSEWHERE: &str = "the address is ";
-
 /// A failed request.
 #[derive(Debug, thiserror::Error)]
 pub struct ServiceError {

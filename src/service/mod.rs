@@ -28,7 +28,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use error::{ELSEWHERE, ErrorKind, ServiceError};
+pub use error::{ErrorKind, ServiceError};
 pub use wire::{ArticlePatch, CategoryPatch, NewArticle, NewCategory};
 
 use crate::model::{

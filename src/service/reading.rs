@@ -4,7 +4,7 @@
 //! error only here, and the token is redacted from it (failures row 131). `answer` has the meaning of answers.
 
 use super::{
-    ELSEWHERE, ErrorKind, ServiceError,
+    ErrorKind, ServiceError,
     answer::{self, Verdict},
     client::{Call, Client, Failure},
     options::{WaitNote, WaitReason},
@@ -106,10 +106,10 @@ impl Client {
         };
         let mut failure = self.failure(call, status, verdict);
         let cause = deepest(&error.without_url());
-        // The words of TLS about plain HTTP, and of HTTP about TLS.
+        // The words of TLS about another protocol, and of HTTP.
         let cause = match &*cause {
-            cause if cause.contains("InvalidContentType") => "plain http, not https",
-            "invalid HTTP version parsed" => "https, not plain http",
+            cause if cause.contains("InvalidContentType") => "no tls, perhaps plain http",
+            "invalid HTTP version parsed" => "no http, perhaps https",
             cause => cause,
         };
         failure.error.source = Some(cause.into());
@@ -140,7 +140,7 @@ impl Client {
         };
         if is_elsewhere {
             let base = self.base.as_str().trim_end_matches('/');
-            let message = format!("{}; {ELSEWHERE}{base}", verdict.message);
+            let message = format!("{}; the address is {base}", verdict.message);
             message
                 .trim_start_matches("; ")
                 .clone_into(&mut verdict.message);
