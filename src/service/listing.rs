@@ -52,8 +52,8 @@ impl Client {
         let mut reader = EntryReader::new(sink).with(request.known.as_deref());
         match self.list_pages(request, &mut reader).await {
             Err(error) if reader.progress.entries == 0 && is_missing(&error) => {
-                if error.kind == ErrorKind::NotFound {
-                    // A 404 may be about the endpoint or about the workspace.
+                // The 404 may be about the workspace; without a category to read, another program may have answered.
+                if error.kind == ErrorKind::NotFound || request.categories.is_empty() {
                     self.fetch_workspace(request.workspace, request.purpose)
                         .await?;
                 }

@@ -294,3 +294,15 @@ fn at_the_first_contact_a_proxy_and_the_wrong_protocol_are_answers() {
     says(&address, "no http, perhaps https");
     server.join().expect("it ends");
 }
+
+#[test]
+fn a_site_without_the_service_is_no_empty_workspace() {
+    let service = Service::empty();
+    let kb = service.mirror();
+    let page = FaultKind::Status(404, "<html>not found</html>".to_owned());
+    service.sandbox.inject(Fault::always(Matcher::any(), page));
+    kb.run(&["sync"]).exits(1).complains(
+        "the address is http://",
+        "the address is that of the service itself",
+    );
+}
