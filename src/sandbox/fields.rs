@@ -2,11 +2,7 @@
 //!
 //! All faults of a request are reported at once. Unknown fields are ignored.
 
-use super::{
-    normalise::{clean, tidy},
-    options::Options,
-    reply::Refusal,
-};
+use super::{options::Options, reply::Refusal};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -167,12 +163,8 @@ impl<'a> Reader<'a> {
             None => Nullable::Absent,
             Some(Value::Null) => Nullable::Null,
             Some(Value::String(text)) => {
-                let text = tidy(self.options.normalise, text);
                 if max.is_some_and(|max| text.chars().count() > max) {
                     self.fault(name, "must not be greater than 255 characters");
-                }
-                if text.is_empty() && self.options.normalise.empty_as_null {
-                    return Nullable::Null;
                 }
                 Nullable::Value(text)
             }
@@ -198,7 +190,7 @@ impl<'a> Reader<'a> {
     /// Reads a string that may be empty.
     fn body(&mut self, name: &'static str) -> Option<String> {
         if let Value::String(text) = self.fields.remove(name)? {
-            return Some(clean(self.options.normalise, text));
+            return Some(text);
         }
         self.fault(name, "must be a string");
         None
@@ -210,10 +202,7 @@ impl<'a> Reader<'a> {
         if new && self.fields.get("slug").is_some_and(is_empty) {
             self.fields.remove("slug");
         }
-        let mut slug = self.text("slug", Some(MAX))?;
-        if self.options.normalise.lowercase_slug {
-            slug = slug.to_lowercase();
-        }
+        let slug = self.text("slug", Some(MAX))?;
         let friendly = |c: char| c.is_alphanumeric() || "-_.~".contains(c);
         if self.options.strict_slugs && !slug.chars().all(friendly) {
             self.fault("slug", "must be URL-friendly");

@@ -15,7 +15,7 @@
 //! | `world`, `handle` | everything under one lock; the handle and its operations |
 //! | `gate` | the steps of every API request: record, interceptor, sign-in, rate limits |
 //! | `routes`, `reads`, `writes` | the endpoints |
-//! | `fields`, `normalise`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
+//! | `fields`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
 //! | `seed`, `snapshot` | generated content; snapshots in memory |
@@ -27,7 +27,6 @@ mod gate;
 mod handle;
 mod limits;
 mod listing;
-mod normalise;
 mod options;
 mod reads;
 mod reply;
@@ -43,8 +42,7 @@ mod writes;
 pub use gate::{CarryOut, Interceptor};
 pub use handle::Sandbox;
 pub use options::{
-    Access, EmptyPut, ListingEndpoint, Normalise, Options, Paging, RetryAfter, Rights, Shape,
-    TOKEN, TimeGrain,
+    Access, EmptyPut, ListingEndpoint, Options, Paging, RetryAfter, Rights, Shape, TOKEN, TimeGrain,
 };
 pub use serve::{Line, Running};
 pub use snapshot::Snapshot;

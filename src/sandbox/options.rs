@@ -59,25 +59,6 @@ impl Paging {
     pub const ALL: [Self; 4] = [Self::None, Self::NextPageUrl, Self::LinksNext, Self::Meta];
 }
 
-/// How the service rewrites texts before it stores them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent habits that tests combine"
-)]
-pub struct Normalise {
-    /// White space at both ends of every string is dropped.
-    pub trim: bool,
-    /// `script`, `style` and `iframe` elements and `on…` attributes leave the text; `<b>` becomes `<strong>`.
-    pub sanitise: bool,
-    /// White space between tags leaves the text: one endless line, as web editors write it.
-    pub one_line: bool,
-    /// Slugs are stored in lower case.
-    pub lowercase_slug: bool,
-    /// An empty string is stored as null where null is allowed.
-    pub empty_as_null: bool,
-}
-
 /// The answer to a PUT that changes nothing, `{}`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EmptyPut {
@@ -213,8 +194,6 @@ pub struct Options {
     pub read_disabled: bool,
     /// Whether listings and categories show disabled articles (not drafts).
     pub list_disabled: bool,
-    /// How the service rewrites texts before it stores them.
-    pub normalise: Normalise,
     /// The answer to `PUT {}`.
     pub empty_put: EmptyPut,
     /// Whether a PUT that changes no value gives a new `updated_at`.
@@ -265,7 +244,6 @@ impl Default for Options {
             etag: false,
             read_disabled: false,
             list_disabled: false,
-            normalise: Normalise::default(),
             empty_put: EmptyPut::default(),
             touch_unchanged: false,
             time_grain: TimeGrain::default(),

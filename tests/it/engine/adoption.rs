@@ -1,6 +1,7 @@
 //! The first run over existing files, and the run after the state was lost: equal versions pair by themselves,
 //! different versions wait, and nothing is deleted.
 
+use crate::support::faults::Inject as _;
 use crate::support::look::{
     articles, assert_quiet, both, changed_rows, decision, dump, held, kept, paths, problems,
     requests, row,
@@ -8,7 +9,7 @@ use crate::support::look::{
 use crate::support::world::{World, lines};
 use kbsync::model::{ArticleId, WorkspaceId};
 use kbsync::reconcile::snapshot::{Keep, OnConflict};
-use kbsync::sandbox::{NewSeed, Normalise, Options};
+use kbsync::sandbox::NewSeed;
 use kbsync::state::{Binding, Store};
 use uuid::Uuid;
 
@@ -340,14 +341,8 @@ async fn f049_a_mirror_of_another_workspace_is_not_merged_into_this_one() {
 
 #[tokio::test]
 async fn after_a_loss_what_the_service_had_rewritten_is_a_conflict_and_prefer_settles_it() {
-    let options = Options {
-        normalise: Normalise {
-            one_line: true,
-            ..Normalise::default()
-        },
-        ..Options::unlimited()
-    };
-    let world = World::with(options).await;
+    let world = World::new().await;
+    world.sandbox().habits().normalise.one_line = true;
     let a = world.category("a");
     let one = world.article(a, "one", "<p>1</p>");
     world.sync().await;

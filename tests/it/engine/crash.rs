@@ -3,6 +3,7 @@
 //! After each death a new process continues. Its end must equal that of an undisturbed run: no article twice, no text
 //! lost, and then a quiet cycle (promise 7; failures rows 1 to 8).
 
+use crate::support::faults::Inject as _;
 use crate::support::hostile::{self, Meddler, Stage, calm, dies_at, engine};
 use crate::support::look::decision;
 use crate::support::words::{Sides, Written};
@@ -574,9 +575,8 @@ async fn f008_crashes_while_recovering_are_recovered_from() {
 #[tokio::test]
 async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_run() {
     silence_deaths();
-    let mut options = Options::unlimited();
-    options.normalise.lowercase_slug = true;
-    let mut world = hostile::world_with(options).await;
+    let mut world = hostile::world_with(Options::unlimited()).await;
+    world.sandbox().habits().normalise.lowercase_slug = true;
     let mut begun = 0;
     for moment in 0.. {
         world.renew();

@@ -1,20 +1,18 @@
 //! A service that rewrites what it is sent: one PUT, then quiet cycles, and the writer's formatting stays.
 
+use crate::support::faults::Inject as _;
+use crate::support::faults::habits::Normalise;
 use crate::support::look::{row, versions};
 use crate::support::wire::{problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::model::TextDigest;
-use kbsync::sandbox::{Normalise, Options};
 use std::time::Duration;
 
 const TEXT: &str = "<p>One.</p>\n<p>Two.</p>\n<p>Three.</p>";
 
 async fn rewriting(normalise: Normalise) -> (World, uuid::Uuid) {
-    let world = World::with(Options {
-        normalise,
-        ..Options::unlimited()
-    })
-    .await;
+    let world = World::new().await;
+    world.sandbox().habits().normalise = normalise;
     let start = world.category("start");
     let id = world.article(start, "one", TEXT);
     world.sync().await;
@@ -22,19 +20,9 @@ async fn rewriting(normalise: Normalise) -> (World, uuid::Uuid) {
     (world, id)
 }
 
-fn every_habit() -> Normalise {
-    Normalise {
-        trim: true,
-        sanitise: true,
-        one_line: true,
-        lowercase_slug: true,
-        empty_as_null: true,
-    }
-}
-
 #[tokio::test]
 async fn f031_one_put_then_quiet_and_the_formatting_stays() {
-    let (world, id) = rewriting(every_habit()).await;
+    let (world, id) = rewriting(Normalise::ALL).await;
     world.edit(
         "start/one.html",
         "<p>Two.</p>",
@@ -68,7 +56,7 @@ async fn f031_one_put_then_quiet_and_the_formatting_stays() {
 
 #[tokio::test]
 async fn f031_later_edits_of_either_side_work_and_meet() {
-    let (world, id) = rewriting(every_habit()).await;
+    let (world, id) = rewriting(Normalise::ALL).await;
     world.edit("start/one.html", "<p>Two.</p>", "<p><b>2.</b></p>");
     world.sync().await;
     // A later edit in the file sends the whole text once.
@@ -174,7 +162,7 @@ async fn f031_a_slug_in_lower_case_does_not_rename_the_file() {
 
 #[tokio::test]
 async fn f031_new_articles_and_categories_are_rewritten_quietly_too() {
-    let (world, _) = rewriting(every_habit()).await;
+    let (world, _) = rewriting(Normalise::ALL).await;
     world.write(
         "Fresh/_category.yaml",
         "name: '  Fresh  '\ndescription: ' d '\n",
@@ -260,7 +248,7 @@ async fn f033_readers_do_not_touch_files() {
 
 #[tokio::test]
 async fn a_rewritten_article_that_lost_its_base_is_a_conflict_and_prefer_settles_it() {
-    let (world, id) = rewriting(every_habit()).await;
+    let (world, id) = rewriting(Normalise::ALL).await;
     world.edit("start/one.html", "<p>Two.</p>", "<p><b>2.</b></p>");
     world.sync().await;
     std::fs::remove_dir_all(world.path(".kbsync")).expect("removed");
@@ -293,7 +281,7 @@ fn is_kept_as_written(world: &World, id: uuid::Uuid, path: &str) -> bool {
 
 #[tokio::test]
 async fn a_file_that_a_pull_made_is_a_version_even_where_the_service_says_it_in_another_way() {
-    let (world, id) = rewriting(every_habit()).await;
+    let (world, id) = rewriting(Normalise::ALL).await;
     world.edit("start/one.html", "<p>Two.</p>", "<p><b>2.</b></p>");
     world.sync().await;
     world.sandbox().edit(id, |article| {

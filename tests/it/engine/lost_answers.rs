@@ -1,5 +1,6 @@
 //! Lost responses: a POST without duplicates, a PUT and a DELETE that are read after (failures rows 14 to 17, 20).
 
+use crate::support::faults::habits::Normalise;
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, decision, requests};
@@ -9,7 +10,7 @@ use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
-use kbsync::sandbox::{NewSeed, Normalise, Options};
+use kbsync::sandbox::{NewSeed, Options};
 use kbsync::state::PendingRequest;
 use uuid::Uuid;
 
@@ -28,11 +29,12 @@ fn fail_once(world: &Stage, request: (&str, &str), fault: FaultKind) {
 
 /// A category with one synced article.
 async fn one_article() -> (Stage, Uuid, Uuid) {
-    one_article_with(Options::unlimited()).await
+    one_article_rewritten(Normalise::default()).await
 }
 
-async fn one_article_with(options: Options) -> (Stage, Uuid, Uuid) {
-    let world = hostile::world_with(options).await;
+async fn one_article_rewritten(normalise: Normalise) -> (Stage, Uuid, Uuid) {
+    let world = hostile::world_with(Options::unlimited()).await;
+    world.sandbox().habits().normalise = normalise;
     let category = world.category("a");
     let one = world.article(category, "one", "<p>1</p>");
     settle(&world).await;
@@ -144,15 +146,12 @@ async fn f014_a_post_that_arrived_without_an_answer_after_one_that_did_not_arriv
 
 #[tokio::test]
 async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
-    let options = Options {
-        normalise: Normalise {
-            sanitise: true,
-            trim: true,
-            ..Normalise::default()
-        },
-        ..Options::unlimited()
+    let normalise = Normalise {
+        sanitise: true,
+        trim: true,
+        ..Normalise::default()
     };
-    let (world, ..) = one_article_with(options.clone()).await;
+    let (world, ..) = one_article_rewritten(normalise).await;
     world.write(
         "a/new.html",
         "---\ntitle: \"New \"\n---\n<p CLASS=a>new</p>\n",
@@ -164,7 +163,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     settle(&world).await;
     assert_settled(&world).await;
     // An article with another text may be another person's.
-    let (world, ..) = one_article_with(options).await;
+    let (world, ..) = one_article_rewritten(normalise).await;
     world.write(
         "a/new.html",
         "---\ntitle: New\n---\n<p onclick=\"x()\">new</p>\n",
@@ -247,14 +246,8 @@ async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address
 
 #[tokio::test]
 async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
-    let options = Options {
-        normalise: Normalise {
-            sanitise: true,
-            ..Normalise::default()
-        },
-        ..Options::unlimited()
-    };
-    let (world, ..) = one_article_with(options).await;
+    let (world, ..) = one_article().await;
+    world.sandbox().habits().normalise.sanitise = true;
     world.write("a/new.html", "---\ntitle: New\n---\n<p CLASS=a>new</p>\n");
     world
         .sandbox()

@@ -28,7 +28,7 @@ async fn agreed() -> (World, Uuid, Snapshot) {
 /// service rewrote it.
 async fn unanswered(world: &World, id: Uuid, looked: bool) {
     let sandbox = world.sandbox();
-    sandbox.set_options(|options| options.normalise.sanitise = true);
+    sandbox.habits().normalise.sanitise = true;
     world.edit("a/one.html", FIRST, "<p>1, <b>ours</b></p>");
     no_answer(world, id, looked).await;
     assert_eq!(text_of(world, id), "<p>1, <strong>ours</strong></p>");
@@ -55,7 +55,7 @@ async fn f022_what_a_put_without_an_answer_replaced_does_not_come_back() {
     world.sync().await;
     let sandbox = world.sandbox();
     let past = sandbox.snapshot();
-    sandbox.set_options(|options| options.normalise.sanitise = true);
+    sandbox.habits().normalise.sanitise = true;
     world.edit("a/one.html", FIRST, OURS);
     world.edit("a/one.html", "<p>3</p>", "<p onclick=\"x\">3</p>");
     no_answer(&world, id, false).await;

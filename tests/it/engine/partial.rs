@@ -1,5 +1,6 @@
 //! A cycle over paths: one read and one write for one saved file, and always the outcome of a full cycle.
 
+use crate::support::faults::habits::Normalise;
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{held, let_stamps_settle, problems, requests, row};
@@ -628,10 +629,12 @@ async fn a_cycle_over_paths_comes_to_what_a_whole_one_comes_to() {
         );
         let (mut shapes, mut reports) = (Vec::new(), Vec::new());
         for look in [true, false] {
-            let mut options = Options::unlimited();
-            options.normalise.trim = normalise;
-            options.normalise.one_line = normalise;
-            let mut scene = scene(options).await;
+            let mut scene = scene(Options::unlimited()).await;
+            scene.world.sandbox().habits().normalise = Normalise {
+                trim: normalise,
+                one_line: normalise,
+                ..Normalise::default()
+            };
             scene.world.settings.on_conflict = rule;
             (before.1)(&scene);
             hostile::sync(&scene.world).await;

@@ -1,9 +1,11 @@
 //! No effect without a cause: whatever came before, a second sync changes no byte, no file time and no row except the
 //! time of the poll (promise 4).
 
+use crate::support::faults::Inject as _;
+use crate::support::faults::habits::Normalise;
 use crate::support::look::{changed_rows, dump, let_stamps_settle, requests, stamps};
 use crate::support::world::{World, lines};
-use kbsync::sandbox::{NewSeed, Normalise, Options, Paging};
+use kbsync::sandbox::{NewSeed, Options, Paging};
 use uuid::Uuid;
 
 /// `a/one.html`, `a/two.html` and `b/three.html`, synced.
@@ -149,19 +151,12 @@ async fn after_whatever_else_came_before() {
 
 #[tokio::test]
 async fn whatever_the_service_makes_of_what_it_is_sent() {
-    let all = Normalise {
-        trim: true,
-        sanitise: true,
-        one_line: true,
-        lowercase_slug: true,
-        empty_as_null: true,
-    };
     let options = Options {
-        normalise: all,
         touch_unchanged: true,
         ..Options::unlimited()
     };
     let (world, _) = world(options).await;
+    world.sandbox().habits().normalise = Normalise::ALL;
     world.edit(
         "a/one.html",
         "<p>One.</p>",

@@ -2,8 +2,8 @@
 
 use super::stage::Stage;
 use super::sweep::{SYNC, Scenario};
+use crate::support::faults::habits::{Habits, Normalise};
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
-use kbsync::sandbox::{Normalise, Options};
 
 fn two(stage: &Stage) {
     stage.synced("alpha", &["one", "two"]);
@@ -12,14 +12,8 @@ fn two(stage: &Stage) {
 /// A writing operation: the run after a kill is killed as well.
 const PUSH: Scenario = Scenario { nested: 1, ..SYNC };
 
-fn rewriting(options: &mut Options) {
-    options.normalise = Normalise {
-        trim: true,
-        sanitise: true,
-        one_line: true,
-        lowercase_slug: true,
-        empty_as_null: true,
-    };
+fn rewriting(habits: &mut Habits) {
+    habits.normalise = Normalise::ALL;
 }
 
 fn losing(stage: &Stage, method: &str, path: &str) {
@@ -214,7 +208,7 @@ pub(super) const PUSHES: &[Scenario] = &[
     },
     Scenario {
         name: "new file for a service that rewrites what it gets",
-        options: rewriting,
+        habits: rewriting,
         rewrites: true,
         prepare: |stage| {
             two(stage);
@@ -225,7 +219,7 @@ pub(super) const PUSHES: &[Scenario] = &[
     },
     Scenario {
         name: "edit for a service that rewrites what it gets",
-        options: rewriting,
+        habits: rewriting,
         rewrites: true,
         prepare: |stage| {
             two(stage);

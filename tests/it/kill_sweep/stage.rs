@@ -1,6 +1,8 @@
 //! A service and a mirror that are put back in a few milliseconds, and the real command that is killed on them.
 
+use super::sweep::Scenario;
 use crate::support::canary;
+use crate::support::faults::habits::Habits;
 use crate::support::faults::{Fault, Inject as _};
 use crate::support::kb::TOKEN;
 use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
@@ -66,11 +68,14 @@ impl Stage {
         }
     }
 
-    /// Starts over: an empty workspace `Help`, and a mirror with these settings and nothing else.
-    pub(super) fn renew(&self, options: fn(&mut Options), settings: &str) {
+    /// Starts over: an empty workspace `Help`, and a mirror with the scenario's settings and nothing else.
+    pub(super) fn renew(&self, scenario: &Scenario) {
         self.sandbox.go_back(&self.empty);
         self.sandbox.clear_faults();
-        self.sandbox.set_options(options);
+        self.sandbox.set_options(scenario.options);
+        *self.sandbox.habits() = Habits::default();
+        (scenario.habits)(&mut self.sandbox.habits());
+        let settings = scenario.settings;
         let workspace = self.sandbox.add_workspace("Help");
         empty(&self.run_dir());
         for name in ["home", "user", "mirror"] {

@@ -3,6 +3,7 @@
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
 use crate::support::faults::Inject;
+use crate::support::faults::habits::Habits;
 use crate::support::words::{Words, Written};
 use kbsync::cli::exit::ExitCode;
 use kbsync::sandbox::Options;
@@ -13,6 +14,8 @@ pub(super) struct Scenario {
     pub(super) name: &'static str,
     /// The behaviour of the service.
     pub(super) options: fn(&mut Options),
+    /// Its other habits.
+    pub(super) habits: fn(&mut Habits),
     /// Lines of settings besides service and workspace.
     pub(super) settings: &'static str,
     /// Prepares both sides for the command.
@@ -35,6 +38,7 @@ pub(super) struct Scenario {
 pub(super) const SYNC: Scenario = Scenario {
     name: "",
     options: |_| (),
+    habits: |_| (),
     settings: "",
     prepare: |_| (),
     command: &["sync"],
@@ -135,7 +139,7 @@ impl<'a> Sweep<'a> {
         stage: &'a Stage,
         scenario: &'a Scenario,
     ) -> Result<(Self, Vec<String>), String> {
-        stage.renew(scenario.options, scenario.settings);
+        stage.renew(scenario);
         (scenario.prepare)(stage);
         let mut written = Written::default();
         written.add(&picture::sides(stage));

@@ -6,3 +6,4 @@ mod listing;
 mod memory;
 mod probes;
 mod sandbox_faults;
+mod sandbox_habits;

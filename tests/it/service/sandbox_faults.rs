@@ -12,14 +12,14 @@ use tower::ServiceExt as _;
 use uuid::Uuid;
 
 /// A service without limits, with one workspace, one category and one published article.
-struct Kb {
-    sandbox: Sandbox,
-    workspace: Uuid,
-    article: Uuid,
+pub(super) struct Kb {
+    pub(super) sandbox: Sandbox,
+    pub(super) workspace: Uuid,
+    pub(super) article: Uuid,
 }
 
 impl Kb {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let sandbox = Sandbox::new(Options::unlimited());
         let workspace = sandbox.add_workspace("Help");
         let category = sandbox.add_category(workspace, "Billing", "billing");
@@ -32,23 +32,23 @@ impl Kb {
         }
     }
 
-    fn article_path(&self) -> String {
+    pub(super) fn article_path(&self) -> String {
         format!("/api/article/{}", self.article)
     }
 
-    fn listing_path(&self) -> String {
+    pub(super) fn listing_path(&self) -> String {
         format!("/api/base/{}/articles", self.workspace)
     }
 
-    async fn get(&self, path: &str) -> Reply {
+    pub(super) async fn get(&self, path: &str) -> Reply {
         self.call("GET", path, Value::Null).await
     }
 
-    async fn put(&self, path: &str, body: Value) -> Reply {
+    pub(super) async fn put(&self, path: &str, body: Value) -> Reply {
         self.call("PUT", path, body).await
     }
 
-    async fn call(&self, method: &str, path: &str, body: Value) -> Reply {
+    pub(super) async fn call(&self, method: &str, path: &str, body: Value) -> Reply {
         let token = format!("Bearer {}", self.sandbox.options().token);
         let request = Request::builder()
             .method(method)
@@ -71,14 +71,14 @@ impl Kb {
 
 /// An answer; the JSON is null if the body is none.
 #[derive(Debug)]
-struct Reply {
-    status: u16,
-    headers: HeaderMap,
-    json: Value,
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) json: Value,
 }
 
 impl Reply {
-    fn header(&self, name: &str) -> &str {
+    pub(super) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         let value = value.and_then(|value| value.to_str().ok());
         value.unwrap_or_default()

@@ -1,8 +1,9 @@
 //! Deliberate faults of the sandbox: the requests that they affect, and their effects.
 //!
 //! Some faults act before the request is carried out, some replace the request, some spoil the answer. Several faults
-//! may affect one request.
+//! may affect one request. A request that is carried out meets the habits of its service behind the faults.
 
+pub(crate) mod habits;
 mod spoil;
 
 use axum::{
@@ -12,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::future::BoxFuture;
+use habits::Habits;
 use kbsync::sandbox::{CarryOut, Interceptor, Line, RetryAfter, Sandbox};
 use serde_json::{Value, json};
 use spoil::{cut, spoil};
@@ -266,14 +268,20 @@ fn wrong_types(answer: &mut Value) {
     }
 }
 
-/// The armed faults of a sandbox.
+/// What a request passes on its way to a sandbox: the armed faults, then the habits.
 #[derive(Debug, Default)]
-struct Faults(Mutex<Vec<Fault>>);
+struct Front {
+    faults: Mutex<Vec<Fault>>,
+    habits: Mutex<Habits>,
+}
 
-/// The faults of a sandbox.
+/// The faults and the habits of a sandbox.
 pub(crate) trait Inject {
     /// Returns the armed faults.
     fn faults(&self) -> MutexGuard<'_, Vec<Fault>>;
+
+    /// Returns the habits.
+    fn habits(&self) -> MutexGuard<'_, Habits>;
 
     /// Arms a fault.
     fn inject(&self, fault: Fault) {
@@ -286,15 +294,26 @@ pub(crate) trait Inject {
     }
 }
 
+fn front(sandbox: &Sandbox) -> &Front {
+    let interceptor: &dyn Any = sandbox.interceptor_or(|| Box::<Front>::default());
+    interceptor
+        .downcast_ref()
+        .expect("the front alone intercepts")
+}
+
 impl Inject for Sandbox {
     fn faults(&self) -> MutexGuard<'_, Vec<Fault>> {
-        let interceptor: &dyn Any = self.interceptor_or(|| Box::<Faults>::default());
-        let Faults(armed) = interceptor.downcast_ref().expect("faults alone intercept");
-        armed.lock().unwrap_or_else(PoisonError::into_inner)
+        let faults = front(self).faults.lock();
+        faults.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn habits(&self) -> MutexGuard<'_, Habits> {
+        let habits = front(self).habits.lock();
+        habits.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Interceptor for Faults {
+impl Interceptor for Front {
     fn intercept(
         &self,
         sandbox: &Sandbox,
@@ -305,6 +324,7 @@ impl Interceptor for Faults {
         let (method, path) = (request.method().as_str(), uri.path());
         let query = uri.query().unwrap_or_default();
         let faults = take(&mut sandbox.faults(), method, path, query);
+        let carry_out = sandbox.habits().clone().around(carry_out);
         let sandbox = sandbox.clone();
         Box::pin(answer(sandbox, faults, request, carry_out))
     }
