@@ -5,7 +5,6 @@
 
 use super::{
     gate::Interceptor,
-    listing::Cache,
     options::{Options, Rights},
     store::{Article, Category, NewSeed, Workspace},
     world::{Counts, RequestRecord, Stale, World},
@@ -186,10 +185,7 @@ impl Sandbox {
 
     /// Changes the options.
     pub fn set_options(&self, change: impl FnOnce(&mut Options)) {
-        let mut world = self.lock();
-        change(&mut world.options);
-        world.cache = Cache::default();
-        world.nonce = Uuid::new_v4();
+        change(&mut self.lock().options);
     }
 
     /// Adds a token, or changes its rights.

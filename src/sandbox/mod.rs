@@ -15,7 +15,7 @@
 //! | `world`, `handle` | everything under one lock; the handle and its operations |
 //! | `gate` | the steps of every API request: record, interceptor, sign-in, rate limits |
 //! | `routes`, `reads`, `writes` | the endpoints |
-//! | `fields`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
+//! | `fields`, `wire`, `listing`, `reply` | input rules, JSON, the listing, answers |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
 //! | `seed`, `snapshot` | generated content; snapshots in memory |
@@ -41,9 +41,7 @@ mod writes;
 
 pub use gate::{CarryOut, Interceptor};
 pub use handle::Sandbox;
-pub use options::{
-    Access, EmptyPut, ListingEndpoint, Options, Paging, RetryAfter, Rights, Shape, TOKEN, TimeGrain,
-};
+pub use options::{Access, EmptyPut, Options, RetryAfter, Rights, TOKEN, TimeGrain};
 pub use serve::{Line, Running};
 pub use snapshot::Snapshot;
 pub use store::{Article, Category, NewSeed, Workspace};

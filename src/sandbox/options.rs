@@ -1,7 +1,7 @@
 //! The choices for facts that `docs/api.md` does not show.
 //!
 //! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes
-//! `Options { shape: Shape::Data, ..Options::default() }`.
+//! `Options { list_disabled: true, ..Options::default() }`.
 
 use chrono::{TimeDelta, Utc};
 use std::{collections::HashMap, fmt};
@@ -9,55 +9,6 @@ use uuid::Uuid;
 
 /// The default token of a sandbox. It is no secret, because it is valid nowhere else.
 pub const TOKEN: &str = "sandbox-token";
-
-/// The place of the articles in the listing (A4.5: not shown).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Shape {
-    /// `{"articles": […]}`
-    #[default]
-    Articles,
-    /// `{"data": […]}`
-    Data,
-    /// `{"base": {…, "articles": […]}}`
-    BaseArticles,
-    /// `{"base": [{…, "articles": […]}]}`
-    BaseArrayArticles,
-    /// `{"categories": [{…, "articles": […]}, …]}`
-    CategoriesArticles,
-    /// `{"data": {"data": […]}}`; the fields about pages are inside the outer `data`.
-    DataData,
-}
-
-impl Shape {
-    /// Returns all shapes, for tests that try each.
-    pub const ALL: [Self; 6] = [
-        Self::Articles,
-        Self::Data,
-        Self::BaseArticles,
-        Self::BaseArrayArticles,
-        Self::CategoriesArticles,
-        Self::DataData,
-    ];
-}
-
-/// The pages of a listing (A4.5: not shown).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Paging {
-    /// No pages.
-    #[default]
-    None,
-    /// `"next_page_url": "http://…?page=2"`, null on the last page.
-    NextPageUrl,
-    /// `"links": {"next": "http://…?page=2"}`, null on the last page.
-    LinksNext,
-    /// `"meta": {"current_page": 1, "last_page": 3}`
-    Meta,
-}
-
-impl Paging {
-    /// Returns all kinds of pages, for tests that try each.
-    pub const ALL: [Self; 4] = [Self::None, Self::NextPageUrl, Self::LinksNext, Self::Meta];
-}
 
 /// The answer to a PUT that changes nothing, `{}`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -89,17 +40,6 @@ impl fmt::Display for RetryAfter {
                 .fmt(f),
         }
     }
-}
-
-/// Whether `GET /api/base/{id}/articles` exists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ListingEndpoint {
-    /// The endpoint exists.
-    #[default]
-    Present,
-    /// The endpoint does not exist, and this is the status: 404, 405 or 501. The body has no `success`, as at any
-    /// unknown address.
-    Missing(u16),
 }
 
 /// The precision of timestamps.
@@ -174,22 +114,6 @@ impl Rights {
     reason = "each is one independent fact that is not shown"
 )]
 pub struct Options {
-    /// The shape of the listing.
-    pub shape: Shape,
-    /// The pages of the listing.
-    pub paging: Paging,
-    /// The articles per page, at least 1.
-    pub page_size: usize,
-    /// The beginning of page addresses, in place of `http://` and the `Host` header.
-    pub page_origin: Option<String>,
-    /// Whether the listing has `text`.
-    pub bodies: bool,
-    /// Whether the articles of `GET /api/category/{id}` have `text`.
-    pub category_bodies: bool,
-    /// Whether the listing endpoint exists.
-    pub listing_endpoint: ListingEndpoint,
-    /// Whether listings carry an `ETag` and answer `If-None-Match` with 304.
-    pub etag: bool,
     /// Whether `GET /api/article/{id}` returns disabled articles (never drafts).
     pub read_disabled: bool,
     /// Whether listings and categories show disabled articles (not drafts).
@@ -234,14 +158,6 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            shape: Shape::default(),
-            paging: Paging::default(),
-            page_size: 100,
-            page_origin: None,
-            bodies: true,
-            category_bodies: true,
-            listing_endpoint: ListingEndpoint::default(),
-            etag: false,
             read_disabled: false,
             list_disabled: false,
             empty_put: EmptyPut::default(),

@@ -1,22 +1,20 @@
 //! The reading endpoints (A4.1 to A4.5), which see published articles only.
 
 use super::{
-    listing::{self, Asked},
-    options::{Access, ListingEndpoint, Options},
+    listing,
+    options::{Access, Options},
     reply::{self, Refusal},
-    routes::{Answer, Call, missing},
+    routes::{Answer, Call},
     store::{Store, readable},
     wire,
     world::World,
 };
 use axum::{
     body::{Body, Bytes},
-    extract::Query,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
 };
 use futures_util::stream;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{borrow::Cow, convert::Infallible};
 use uuid::Uuid;
@@ -25,7 +23,6 @@ use uuid::Uuid;
 struct View<'a> {
     store: Cow<'a, Store>,
     options: &'a Options,
-    nonce: Uuid,
 }
 
 /// Returns the current content, or a stale copy.
@@ -43,7 +40,6 @@ fn seen(world: &mut World) -> (View<'_>, &mut listing::Cache) {
     let view = View {
         store,
         options: &world.options,
-        nonce: world.nonce,
     };
     (view, &mut world.cache)
 }
@@ -84,7 +80,7 @@ pub(super) fn get_category(world: &mut World, call: &Call) -> Answer {
     let articles = seen
         .store
         .listed_in_category(seen.options, category.id)
-        .map(|article| wire::read_article(article, seen.options.category_bodies))
+        .map(|article| wire::read_article(article))
         .collect();
     let category = wire::read_category(category, articles);
     Ok(reply::ok(&json!({"success": true, "category": category})))
@@ -100,7 +96,7 @@ pub(super) fn get_article(world: &mut World, call: &Call) -> Answer {
         .ok_or(Refusal::NotFound("Article"))?;
     call.may_read(seen.store.workspace_of(article))?;
     let category = seen.store.category(article.category_id);
-    let mut read = wire::read_article(article, true);
+    let mut read = wire::read_article(article);
     read["full_url"] = json!(format!(
         "https://help.example.com/{}/{}",
         category.map_or("", |one| one.slug.as_str()),
@@ -109,60 +105,17 @@ pub(super) fn get_article(world: &mut World, call: &Call) -> Answer {
     Ok(reply::ok(&json!({"success": true, "article": read})))
 }
 
-#[derive(Deserialize)]
-struct PageQuery {
-    page: Option<usize>,
-}
-
 /// `GET /api/base/{id}/articles` (A4.5).
 pub(super) fn list_articles(world: &mut World, call: &Call) -> Answer {
     let (seen, cache) = seen(world);
-    let path = call.uri.path();
-    if let ListingEndpoint::Missing(status) = seen.options.listing_endpoint {
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::NOT_FOUND);
-        return Ok(missing(status, path));
-    }
     let workspace = seen
         .store
         .workspace(call.id("Base")?)
         .ok_or(Refusal::NotFound("Base"))?;
     call.may_read(Some(workspace.id))?;
-    let page = Query::<PageQuery>::try_from_uri(&call.uri)
-        .ok()
-        .and_then(|query| query.0.page)
-        .map_or(1, |page| page.max(1));
-    let etag = format!("\"{}-{}-{page}\"", seen.nonce, seen.store.changes());
-    if seen.options.etag && named(&call.headers, &etag) {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
-    }
-    let host = call.headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let origin = seen
-        .options
-        .page_origin
-        .clone()
-        .unwrap_or_else(|| format!("http://{}", host.unwrap_or("localhost")));
-    let asked = Asked {
-        page,
-        address: origin + path,
-    };
-    let pieces = listing::page(&seen.store, seen.options, cache, workspace, &asked)
+    let pieces = listing::all(&seen.store, seen.options, cache, workspace.id)
         .map_err(|error| Refusal::Malformed(error.to_string()))?;
-    let mut response = stream_pieces(pieces);
-    if seen.options.etag
-        && let Ok(etag) = HeaderValue::try_from(etag)
-    {
-        response.headers_mut().insert(header::ETAG, etag);
-    }
-    Ok(response)
-}
-
-/// Returns whether `If-None-Match` names the current version.
-fn named(headers: &HeaderMap, etag: &str) -> bool {
-    headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .any(|value| value.to_str().is_ok_and(|value| value.contains(etag)))
+    Ok(stream_pieces(pieces))
 }
 
 fn stream_pieces(pieces: Vec<Bytes>) -> Response {

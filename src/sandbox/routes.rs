@@ -60,8 +60,7 @@ pub(super) struct Call {
     pub(super) rights: Rights,
     /// The id in the path, as written.
     id: String,
-    pub(super) uri: Uri,
-    pub(super) headers: HeaderMap,
+    headers: HeaderMap,
     body: Bytes,
 }
 
@@ -103,14 +102,12 @@ impl Sandbox {
             let answer = async move |State(sandbox): State<Self>,
                                      Extension(rights): Extension<Rights>,
                                      id: Option<Path<String>>,
-                                     uri: Uri,
                                      headers: HeaderMap,
                                      body: Bytes| {
                 let id = id.map(|Path(id)| id).unwrap_or_default();
                 let call = Call {
                     rights,
                     id,
-                    uri,
                     headers,
                     body,
                 };
@@ -136,13 +133,8 @@ async fn no_route(uri: Uri) -> Response {
     if !uri.path().starts_with("/api") {
         return reply::html(StatusCode::NOT_FOUND, dashboard::not_found());
     }
-    missing(StatusCode::NOT_FOUND, uri.path())
-}
-
-/// Answers at an address without an endpoint.
-pub(super) fn missing(status: StatusCode, path: &str) -> Response {
-    let message = format!("The route {path} could not be found.");
-    reply::with_status(status, &json!({ "message": message }))
+    let message = format!("The route {} could not be found.", uri.path());
+    reply::with_status(StatusCode::NOT_FOUND, &json!({ "message": message }))
 }
 
 async fn no_method() -> Response {

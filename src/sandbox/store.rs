@@ -157,15 +157,9 @@ pub(super) struct Store {
     articles: BTreeMap<u64, Arc<Article>>,
     places: HashMap<Uuid, u64>,
     next: u64,
-    /// The number of changes so far.
-    changes: u64,
 }
 
 impl Store {
-    pub(super) fn changes(&self) -> u64 {
-        self.changes
-    }
-
     pub(super) fn workspaces(&self) -> &[Workspace] {
         &self.workspaces
     }
@@ -197,12 +191,10 @@ impl Store {
     }
 
     pub(super) fn put_workspace(&mut self, workspace: Workspace) {
-        self.changes += 1;
         self.workspaces.push(workspace);
     }
 
     pub(super) fn put_category(&mut self, category: Category) {
-        self.changes += 1;
         match self.categories.iter_mut().find(|one| one.id == category.id) {
             Some(old) => *old = category,
             None => self.categories.push(category),
@@ -211,7 +203,6 @@ impl Store {
 
     /// Adds an article, or replaces the article with the same id.
     pub(super) fn put_article(&mut self, article: Article) {
-        self.changes += 1;
         let place = *self.places.entry(article.id).or_insert_with(|| {
             self.next += 1;
             self.next
@@ -220,9 +211,7 @@ impl Store {
     }
 
     pub(super) fn remove_article(&mut self, id: Uuid) -> Option<Arc<Article>> {
-        let article = self.articles.remove(&self.places.remove(&id)?)?;
-        self.changes += 1;
-        Some(article)
+        self.articles.remove(&self.places.remove(&id)?)
     }
 
     /// Returns whether an article other than `but` has `slug` in the category.

@@ -23,25 +23,22 @@ pub(super) fn base(workspace: &Workspace) -> Value {
 }
 
 /// The fields of an article in every answer.
-fn words(article: &Article, text: bool) -> Value {
-    let mut words = json!({
+fn words(article: &Article) -> Value {
+    json!({
         "id": article.id,
         "category_id": article.category_id,
         "title": article.title,
         "slug": article.slug,
+        "text": article.text,
         "introtext": article.introtext,
         "keywords": article.keywords,
         "updated_at": stamp(article.updated_at),
-    });
-    if text {
-        words["text"] = json!(article.text);
-    }
-    words
+    })
 }
 
-/// An article in answers to reads, with or without its text: no `enabled`, no `draft`, no `created_at` (A2.3).
-pub(super) fn read_article(article: &Article, text: bool) -> Value {
-    let mut read = words(article, text);
+/// An article in answers to reads: no `enabled`, no `draft`, no `created_at` (A2.3).
+pub(super) fn read_article(article: &Article) -> Value {
+    let mut read = words(article);
     read["views"] = json!(article.views);
     read["rating_happy"] = json!(article.rating_happy);
     read["rating_neutral"] = json!(article.rating_neutral);
@@ -51,7 +48,7 @@ pub(super) fn read_article(article: &Article, text: bool) -> Value {
 
 /// An article in answers to writes; `user_id` only if the request created the article (A4.6 and A4.7).
 pub(super) fn written_article(article: &Article, created: bool) -> Value {
-    let mut written = words(article, true);
+    let mut written = words(article);
     written["enabled"] = json!(article.enabled);
     written["draft"] = json!(article.draft);
     written["created_at"] = json!(stamp(article.created_at));

@@ -75,8 +75,6 @@ pub(super) struct World {
     pub(super) limits: Limits,
     pub(super) stale: Option<Stale>,
     pub(super) cache: Cache,
-    /// A random id of this service and its options, for the `ETag` of listings.
-    pub(super) nonce: Uuid,
     pub(super) requests: VecDeque<RequestRecord>,
     pub(super) counts: Counts,
     /// The number of requests so far.
@@ -89,7 +87,6 @@ impl World {
     pub(super) fn new(options: Options) -> Self {
         Self {
             options,
-            nonce: Uuid::new_v4(),
             ..Self::default()
         }
     }

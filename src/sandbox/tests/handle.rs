@@ -50,10 +50,10 @@ fn going_back_makes_everything_as_it_was_and_the_next_ids_too() {
     let next = || sandbox.add_article(NewSeed::new(category, "Two", "two", "<p>2</p>"));
     let two = next();
     sandbox.remove(one);
-    sandbox.set_options(|options| options.bodies = false);
+    sandbox.set_options(|options| options.list_disabled = true);
     sandbox.go_back(&then);
     assert_eq!(sandbox.articles(), before);
-    assert!(sandbox.options().bodies);
+    assert!(!sandbox.options().list_disabled);
     assert_eq!(next(), two);
 }
 

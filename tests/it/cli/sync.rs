@@ -508,9 +508,8 @@ fn send(child: &std::process::Child, signal: Signal) {
 /// A service whose listing has no bodies, and an empty mirror.
 fn without_bodies(articles: usize) -> (Service, Kb) {
     let service = Service::empty();
-    service.sandbox.set_options(|options| {
-        (options.bodies, options.category_bodies) = (false, false);
-    });
+    service.sandbox.habits().bodies = false;
+    service.sandbox.habits().category_bodies = false;
     let start = service.category("start");
     for number in 0..articles {
         let slug = format!("n{number}");

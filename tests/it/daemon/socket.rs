@@ -20,10 +20,8 @@ fn f118_a_client_hears_how_far_it_is_before_the_report() {
     let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &[]);
     // Each article is read separately.
-    service.sandbox.set_options(|options| {
-        options.bodies = false;
-        options.category_bodies = false;
-    });
+    service.sandbox.habits().bodies = false;
+    service.sandbox.habits().category_bodies = false;
     for article in service.sandbox.articles() {
         let edited = |article: &mut Article| "<p>handed</p>".clone_into(&mut article.text);
         service.sandbox.edit(article.id, edited);

@@ -1,5 +1,6 @@
 //! Paths in motion: a full cycle leaves them alone on both sides, and does everything else.
 
+use crate::support::faults::Inject as _;
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{articles, both, problems, requests};
 use crate::support::world::lines;
@@ -373,11 +374,8 @@ async fn a_conflict_whose_copy_went_a_moment_ago_is_not_settled() {
 
 #[tokio::test]
 async fn a_listing_is_not_done_with_while_something_is_in_motion() {
-    let world = hostile::world_with(Options {
-        etag: true,
-        ..Options::unlimited()
-    })
-    .await;
+    let world = hostile::world_with(Options::unlimited()).await;
+    world.sandbox().habits().etag = true;
     let a = world.category("a");
     let one = world.article(a, "one", "<p>One.</p>");
     hostile::sync(&world).await;

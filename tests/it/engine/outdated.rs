@@ -300,11 +300,9 @@ fn read_as_then(world: &World, id: Uuid, past: Snapshot) {
 async fn f022_an_edit_that_was_listed_is_read_though_an_old_answer_hides_its_words() {
     for edited in [false, true] {
         let (world, ids, past) = pushed().await;
-        world.sandbox().set_options(|options| {
-            options.bodies = false;
-            options.category_bodies = false;
-            options.etag = true;
-        });
+        world.sandbox().habits().bodies = false;
+        world.sandbox().habits().category_bodies = false;
+        world.sandbox().habits().etag = true;
         if edited {
             world.edit("a/one.html", OURS, "<p>1, ours again</p>");
         }
@@ -341,10 +339,8 @@ async fn f022_an_edit_that_was_listed_is_read_though_an_answer_shows_what_we_lef
     let newer = "<p>1, theirs again</p>";
     let sandbox = world.sandbox();
     sandbox.edit(ids[0], |article| newer.clone_into(&mut article.text));
-    sandbox.set_options(|options| {
-        options.bodies = false;
-        options.etag = true;
-    });
+    sandbox.habits().bodies = false;
+    sandbox.habits().etag = true;
     read_as_then(&world, ids[0], past);
     let report = world.sync().await;
     assert_eq!(lines(&report), [""; 0]);

@@ -108,10 +108,8 @@ async fn an_answer_without_a_body_is_told() {
     let (world, id, _) = pulled().await;
     let files = world.files();
     let sandbox = world.sandbox();
-    sandbox.set_options(|options| {
-        options.bodies = false;
-        options.category_bodies = false;
-    });
+    sandbox.habits().bodies = false;
+    sandbox.habits().category_bodies = false;
     sandbox.edit(id, |article| "<p>newer</p>".clone_into(&mut article.text));
     let bodiless = AnswerEdit::new(|answer: &mut Value| without(answer, "text"));
     let on = Matcher::new("GET", &format!("/api/article/{id}"));

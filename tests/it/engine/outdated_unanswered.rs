@@ -144,7 +144,7 @@ async fn a_put_that_did_not_arrive_is_forgotten_with_its_edit() {
 async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
     let (world, id, past) = agreed().await;
     let sandbox = world.sandbox();
-    sandbox.set_options(|options| options.etag = true);
+    sandbox.habits().etag = true;
     world.edit("a/one.html", FIRST, OURS);
     world.sync().await;
     sandbox.edit(id, |article| THEIRS.clone_into(&mut article.text));

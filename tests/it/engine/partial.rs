@@ -1,6 +1,6 @@
 //! A cycle over paths: one read and one write for one saved file, and always the outcome of a full cycle.
 
-use crate::support::faults::habits::Normalise;
+use crate::support::faults::habits::{Habits, Normalise};
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{held, let_stamps_settle, problems, requests, row};
@@ -26,12 +26,13 @@ struct Scene {
     b: Uuid,
 }
 
-async fn scene(options: Options) -> Scene {
+async fn scene(habits: Habits) -> Scene {
     let world = hostile::world_with(Options {
         id_seed: Some(7),
-        ..options
+        ..Options::unlimited()
     })
     .await;
+    *world.sandbox().habits() = habits;
     let (a, b) = (world.category("a"), world.category("b"));
     let ids = [
         world.article(a, "one", BODY),
@@ -83,7 +84,7 @@ const LIST_AND_WRITE: [&str; 2] = ["GET listing 200", "PUT article 200"];
 
 #[tokio::test]
 async fn a_saved_file_costs_one_read_and_one_write() {
-    let scene = scene(Options::unlimited()).await;
+    let scene = scene(Habits::default()).await;
     let world = &scene.world;
     world.edit("a/one.html", "One.", "Mine.");
     let report = scene.glance(&["a/one.html"]).await;
@@ -101,7 +102,7 @@ async fn a_saved_file_costs_one_read_and_one_write() {
 
 #[tokio::test]
 async fn what_a_colleague_changed_meanwhile_is_merged_or_a_conflict() {
-    let scene = scene(Options::unlimited()).await;
+    let scene = scene(Habits::default()).await;
     let world = &scene.world;
     world.edit("a/one.html", "One.", "Mine.");
     world.sandbox().edit(scene.ids[0], |article| {
@@ -130,7 +131,7 @@ async fn what_a_colleague_changed_meanwhile_is_merged_or_a_conflict() {
 
 #[tokio::test]
 async fn a_known_draft_is_probed() {
-    let scene = scene(Options::unlimited()).await;
+    let scene = scene(Habits::default()).await;
     let world = &scene.world;
     world.sandbox().disable(scene.ids[0]);
     hostile::sync(world).await;
@@ -215,7 +216,7 @@ const WHOLE: [(&str, &[&str], Prepare); 12] = [
 #[tokio::test]
 async fn anything_else_is_listed_and_no_article_is_read_before() {
     for (name, paths, prepare) in WHOLE {
-        let scene = scene(Options::unlimited()).await;
+        let scene = scene(Habits::default()).await;
         prepare(&scene);
         scene.glance(paths).await;
         let requests = requests(&scene.world);
@@ -264,7 +265,7 @@ async fn an_answer_that_leaves_something_open_is_followed_by_a_listing() {
         ),
     ];
     for (name, prepare, answer) in table {
-        let scene = scene(Options::unlimited()).await;
+        let scene = scene(Habits::default()).await;
         prepare(&scene);
         scene.world.edit("a/one.html", "One.", "Mine.");
         scene.glance(&["a/one.html"]).await;
@@ -275,9 +276,9 @@ async fn an_answer_that_leaves_something_open_is_followed_by_a_listing() {
 
 #[tokio::test]
 async fn the_rest_of_the_books_stays_as_it_was() {
-    let scene = scene(Options {
+    let scene = scene(Habits {
         etag: true,
-        ..Options::unlimited()
+        ..Habits::default()
     })
     .await;
     let world = &scene.world;
@@ -310,7 +311,7 @@ async fn the_rest_of_the_books_stays_as_it_was() {
 
 #[tokio::test]
 async fn a_service_that_is_away_stops_the_cycle_before_it_lists() {
-    let scene = scene(Options::unlimited()).await;
+    let scene = scene(Habits::default()).await;
     let world = &scene.world;
     world.edit("a/one.html", "One.", "Mine.");
     world.sandbox().inject(Fault::always(
@@ -325,12 +326,11 @@ async fn a_service_that_is_away_stops_the_cycle_before_it_lists() {
 
 #[tokio::test]
 async fn a_refused_edit_is_not_sent_again_and_its_correction_is() {
-    let scene = scene(Options {
-        max_body: Some(400),
-        ..Options::unlimited()
-    })
-    .await;
+    let scene = scene(Habits::default()).await;
     let world = &scene.world;
+    world
+        .sandbox()
+        .set_options(|options| options.max_body = Some(400));
     let long = "x".repeat(600);
     world.edit("a/one.html", "One.", &long);
     let report = scene.glance(&["a/one.html"]).await;
@@ -347,7 +347,7 @@ async fn a_refused_edit_is_not_sent_again_and_its_correction_is() {
 
 #[tokio::test]
 async fn someone_who_writes_back_and_forth_is_held() {
-    let scene = scene(Options::unlimited()).await;
+    let scene = scene(Habits::default()).await;
     let world = &scene.world;
     let mut last = Vec::new();
     let (mut from, mut to) = ("One.", "Mine.");
@@ -629,12 +629,15 @@ async fn a_cycle_over_paths_comes_to_what_a_whole_one_comes_to() {
         );
         let (mut shapes, mut reports) = (Vec::new(), Vec::new());
         for look in [true, false] {
-            let mut scene = scene(Options::unlimited()).await;
-            scene.world.sandbox().habits().normalise = Normalise {
-                trim: normalise,
-                one_line: normalise,
-                ..Normalise::default()
-            };
+            let mut scene = scene(Habits {
+                normalise: Normalise {
+                    trim: normalise,
+                    one_line: normalise,
+                    ..Normalise::default()
+                },
+                ..Habits::default()
+            })
+            .await;
             scene.world.settings.on_conflict = rule;
             (before.1)(&scene);
             hostile::sync(&scene.world).await;

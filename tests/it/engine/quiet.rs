@@ -2,15 +2,16 @@
 //! time of the poll (promise 4).
 
 use crate::support::faults::Inject as _;
-use crate::support::faults::habits::Normalise;
+use crate::support::faults::habits::{Habits, Normalise, Paging};
 use crate::support::look::{changed_rows, dump, let_stamps_settle, requests, stamps};
 use crate::support::world::{World, lines};
-use kbsync::sandbox::{NewSeed, Options, Paging};
+use kbsync::sandbox::NewSeed;
 use uuid::Uuid;
 
 /// `a/one.html`, `a/two.html` and `b/three.html`, synced.
-async fn world(options: Options) -> (World, [Uuid; 3]) {
-    let world = World::with(options).await;
+async fn world(habits: Habits) -> (World, [Uuid; 3]) {
+    let world = World::new().await;
+    *world.sandbox().habits() = habits;
     let (a, b) = (world.category("a"), world.category("b"));
     let ids = [
         world.article(a, "one", "<p>One.</p><p>More.</p>"),
@@ -134,7 +135,7 @@ const CAUSES: [(&str, Prepare); 18] = [
 #[tokio::test]
 async fn after_whatever_came_before() {
     for (name, prepare) in &CAUSES[..9] {
-        let (world, ids) = world(Options::unlimited()).await;
+        let (world, ids) = world(Habits::default()).await;
         prepare(&world, ids);
         settle(name, &world, 1).await;
     }
@@ -143,7 +144,7 @@ async fn after_whatever_came_before() {
 #[tokio::test]
 async fn after_whatever_else_came_before() {
     for (name, prepare) in &CAUSES[9..] {
-        let (world, ids) = world(Options::unlimited()).await;
+        let (world, ids) = world(Habits::default()).await;
         prepare(&world, ids);
         settle(name, &world, 1).await;
     }
@@ -151,12 +152,14 @@ async fn after_whatever_else_came_before() {
 
 #[tokio::test]
 async fn whatever_the_service_makes_of_what_it_is_sent() {
-    let options = Options {
-        touch_unchanged: true,
-        ..Options::unlimited()
+    let habits = Habits {
+        normalise: Normalise::ALL,
+        ..Habits::default()
     };
-    let (world, _) = world(options).await;
-    world.sandbox().habits().normalise = Normalise::ALL;
+    let (world, _) = world(habits).await;
+    world
+        .sandbox()
+        .set_options(|options| options.touch_unchanged = true);
     world.edit(
         "a/one.html",
         "<p>One.</p>",
@@ -188,31 +191,31 @@ async fn whatever_the_service_makes_of_what_it_is_sent() {
 async fn whatever_the_listing_looks_like() {
     let table = [
         (
-            Options {
+            Habits {
                 bodies: false,
-                ..Options::unlimited()
+                ..Habits::default()
             },
             1,
         ),
         (
-            Options {
+            Habits {
                 paging: Paging::LinksNext,
                 page_size: 1,
-                ..Options::unlimited()
+                ..Habits::default()
             },
             3,
         ),
         (
-            Options {
+            Habits {
                 etag: true,
-                ..Options::unlimited()
+                ..Habits::default()
             },
             1,
         ),
     ];
-    for (options, cost) in table {
-        let name = format!("{options:?}");
-        let (world, [one, ..]) = world(options).await;
+    for (habits, cost) in table {
+        let name = format!("{habits:?}");
+        let (world, [one, ..]) = world(habits).await;
         world.edit("b/three.html", "Three.", "Three, mine.");
         world
             .sandbox()
@@ -224,7 +227,7 @@ async fn whatever_the_listing_looks_like() {
 
 #[tokio::test]
 async fn f033_readers_change_the_figures_and_nothing_else() {
-    let (world, [one, ..]) = world(Options::unlimited()).await;
+    let (world, [one, ..]) = world(Habits::default()).await;
     let_stamps_settle(&world).await;
     let (rows, times) = (dump(&world), stamps(&world));
     world.sandbox().visit(one, 17);
@@ -244,7 +247,7 @@ async fn f033_readers_change_the_figures_and_nothing_else() {
 
 #[tokio::test]
 async fn f033_a_new_revision_of_the_same_words_touches_no_file() {
-    let (world, [one, ..]) = world(Options::unlimited()).await;
+    let (world, [one, ..]) = world(Habits::default()).await;
     let (files, times) = (world.files(), stamps(&world));
     world.sandbox().edit(one, |_| {});
     let report = world.sync().await;
@@ -256,7 +259,7 @@ async fn f033_a_new_revision_of_the_same_words_touches_no_file() {
 
 #[tokio::test]
 async fn null_and_empty_are_the_same() {
-    let (world, [one, ..]) = world(Options::unlimited()).await;
+    let (world, [one, ..]) = world(Habits::default()).await;
     let times = stamps(&world);
     for value in [Some(String::new()), None, Some(String::new())] {
         world.sandbox().edit(one, |article| {
@@ -274,7 +277,7 @@ async fn null_and_empty_are_the_same() {
 
 #[tokio::test]
 async fn a_dry_run_and_a_plan_leave_no_trace() {
-    let (world, [one, two, _]) = world(Options::unlimited()).await;
+    let (world, [one, two, _]) = world(Habits::default()).await;
     world.edit("a/one.html", "One.", "One, mine.");
     world
         .sandbox()

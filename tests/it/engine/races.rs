@@ -288,9 +288,7 @@ async fn f034_a_colleagues_edit_of_another_field_in_the_instant_of_our_put_is_pu
 #[tokio::test]
 async fn f034_the_same_where_listings_carry_no_bodies() {
     let (world, _, ids) = articles(2).await;
-    world
-        .sandbox()
-        .set_options(|options| options.bodies = false);
+    world.sandbox().habits().bodies = false;
     let id = ids[0];
     world.edit("a/n0.html", "title: n0", "title: Mine");
     when(&world, "PUT", "/api/article/", theirs(id));

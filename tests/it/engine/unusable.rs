@@ -1,5 +1,6 @@
 //! Content of the service that no file can express: it is held or left alone, and reported once, in helpful words.
 
+use crate::support::faults::Inject as _;
 use crate::support::kb::{Kb, Service};
 use kbsync::sandbox::NewSeed;
 
@@ -51,10 +52,8 @@ fn outgrown(bodies: bool) -> (Service, Kb) {
     service.article(start, "two", "<p>Two.</p>");
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
-    service.sandbox.set_options(|options| {
-        options.bodies = bodies;
-        options.category_bodies = bodies;
-    });
+    service.sandbox.habits().bodies = bodies;
+    service.sandbox.habits().category_bodies = bodies;
     service
         .sandbox
         .edit(id, |article| article.text = "\n".repeat(TOO_MANY))

@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, text};
 use super::sweep::{SYNC, Scenario};
-use kbsync::sandbox::{ListingEndpoint, Paging};
+use crate::support::faults::habits::{ListingEndpoint, Paging};
 
 fn three(stage: &Stage) {
     let alpha = stage.category("alpha");
@@ -218,9 +218,9 @@ pub(super) const PULLS: &[Scenario] = &[
     },
     Scenario {
         name: "a listing without bodies",
-        options: |options| {
-            options.bodies = false;
-            options.category_bodies = false;
+        habits: |habits| {
+            habits.bodies = false;
+            habits.category_bodies = false;
         },
         prepare: |stage| {
             let alpha = stage.synced("alpha", &["one", "two", "three"]);
@@ -232,7 +232,7 @@ pub(super) const PULLS: &[Scenario] = &[
     },
     Scenario {
         name: "no listing endpoint",
-        options: |options| options.listing_endpoint = ListingEndpoint::Missing(404),
+        habits: |habits| habits.listing_endpoint = ListingEndpoint::Missing(404),
         settings: "",
         prepare: |stage| {
             let alpha = stage.category("alpha");
@@ -249,10 +249,10 @@ pub(super) const PULLS: &[Scenario] = &[
     },
     Scenario {
         name: "a listing in pages, with an ETag",
-        options: |options| {
-            options.paging = Paging::Meta;
-            options.page_size = 2;
-            options.etag = true;
+        habits: |habits| {
+            habits.paging = Paging::Meta;
+            habits.page_size = 2;
+            habits.etag = true;
         },
         prepare: |stage| {
             stage.synced("alpha", &["one", "two", "three"]);

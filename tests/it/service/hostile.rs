@@ -6,13 +6,14 @@
 //! cycles reach the end that a cycle with a good service reaches (failures rows 14 to 39).
 
 use crate::engine::crash::{Outcome, articles, categories, nothing_lost, outcome, sides};
+use crate::support::faults::habits::{Habits, Paging};
 use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher, RawAnswer};
 use crate::support::hostile::{self, Stage};
 use crate::support::words::Written;
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::model::WorkspaceId;
-use kbsync::sandbox::{Options, Paging, Snapshot};
+use kbsync::sandbox::{Options, Snapshot};
 use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
@@ -715,7 +716,7 @@ async fn ends_well(
 /// A service that refuses a probe is not probed again: articles that are not listed wait for a person.
 #[tokio::test]
 async fn f026_a_probe_that_is_refused_leaves_what_is_not_listed_to_a_person() {
-    let (mut stage, expected) = undisturbed(Options::unlimited()).await;
+    let (mut stage, expected) = undisturbed(Habits::default()).await;
     for manner in MANNERS
         .iter()
         .filter(|manner| manner.trouble == Trouble::Refused)
@@ -749,19 +750,20 @@ async fn row(endpoint: Endpoint) {
 
 /// Checks all manners except a trouble that no client can detect.
 async fn row_but(endpoint: Endpoint, but: Option<Trouble>) {
-    row_with(Options::unlimited(), endpoint, but).await;
+    row_with(Habits::default(), endpoint, but).await;
 }
 
-async fn row_with(options: Options, endpoint: Endpoint, but: Option<Trouble>) {
-    let (mut stage, expected) = undisturbed(options).await;
+async fn row_with(habits: Habits, endpoint: Endpoint, but: Option<Trouble>) {
+    let (mut stage, expected) = undisturbed(habits).await;
     for manner in MANNERS.iter().filter(|manner| Some(manner.trouble) != but) {
         cell(&mut stage, &endpoint, manner, u32::MAX, &expected).await;
     }
 }
 
 /// Returns the result with a good service.
-async fn undisturbed(options: Options) -> (Stage, Outcome) {
-    let mut stage = hostile::world_with(options).await;
+async fn undisturbed(habits: Habits) -> (Stage, Outcome) {
+    let mut stage = hostile::world_with(Options::unlimited()).await;
+    *stage.sandbox().habits() = habits;
     busy(&mut stage).await;
     for _ in 0..2 {
         let report = hostile::sync(&stage).await;
@@ -785,7 +787,7 @@ const PASSING: &[&str] = &[
 
 #[tokio::test]
 async fn f014_f015_f016_what_goes_wrong_once_is_done_once() {
-    let (mut stage, expected) = undisturbed(Options::unlimited()).await;
+    let (mut stage, expected) = undisturbed(Habits::default()).await;
     for endpoint in [
         LISTING,
         CATEGORY,
@@ -808,7 +810,7 @@ async fn f014_f015_f016_what_goes_wrong_once_is_done_once() {
 
 #[tokio::test]
 async fn f022_reads_of_what_is_no_more() {
-    let (mut stage, expected) = undisturbed(Options::unlimited()).await;
+    let (mut stage, expected) = undisturbed(Habits::default()).await;
     for endpoint in [LISTING, CATEGORY, ARTICLE] {
         for others in [true, false] {
             stale_cell(&mut stage, &endpoint, others, &expected).await;
@@ -818,12 +820,12 @@ async fn f022_reads_of_what_is_no_more() {
 
 #[tokio::test]
 async fn f018_f019_f020_f021_a_second_page_that_misbehaves() {
-    let options = Options {
+    let habits = Habits {
         paging: Paging::Meta,
         page_size: 3,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    row_with(options, SECOND_PAGE, None).await;
+    row_with(habits, SECOND_PAGE, None).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The reading of the service, whatever the shape of its listing, and the limits of a bad listing: it never leads to a
 //! deletion.
 
+use crate::support::faults::habits::{Habits, ListingEndpoint, Paging, Shape};
 use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::{
     articles, assert_quiet, changed_rows, dump, held, let_stamps_settle, problems, requests, row,
@@ -9,7 +10,7 @@ use crate::support::look::{
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
 use kbsync::model::CategoryId;
-use kbsync::sandbox::{ListingEndpoint, NewSeed, Options, Paging, Shape};
+use kbsync::sandbox::{NewSeed, Options};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -18,13 +19,16 @@ const LISTING: &str = "/api/base/*/articles";
 const PAGE: usize = 2;
 
 /// Two categories with five articles in all; ids are the same in every world.
-async fn filled(options: Options) -> (World, Vec<Uuid>) {
-    let options = Options {
+async fn filled(habits: Habits) -> (World, Vec<Uuid>) {
+    let world = World::with(Options {
         id_seed: Some(1),
+        ..Options::unlimited()
+    })
+    .await;
+    *world.sandbox().habits() = Habits {
         page_size: PAGE,
-        ..options
+        ..habits
     };
-    let world = World::with(options).await;
     let categories = [world.category("alpha"), world.category("beta")];
     let ids = ["one", "two", "three", "four", "five"]
         .iter()
@@ -49,13 +53,13 @@ async fn filled(options: Options) -> (World, Vec<Uuid>) {
 /// Checks one shape of the listing, through a first sync, a quiet sync and a colleague's edit.
 async fn check(shape: Shape, paging: Paging, bodies: bool, expected: &[(String, String)]) {
     let name = format!("{shape:?} {paging:?} bodies {bodies}");
-    let options = Options {
+    let habits = Habits {
         shape,
         paging,
         bodies,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     let pages = if paging == Paging::None { 1 } else { 3 };
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new(), "{name}");
@@ -98,7 +102,7 @@ async fn check(shape: Shape, paging: Paging, bodies: bool, expected: &[(String, 
 }
 
 async fn check_shape(shape: Shape) {
-    let (world, _) = filled(Options::unlimited()).await;
+    let (world, _) = filled(Habits::default()).await;
     world.sync().await;
     let expected = world.files();
     assert_eq!(expected.len(), 7);
@@ -141,11 +145,11 @@ async fn s4_5_articles_as_data_of_data_in_every_way_of_paging() {
 
 #[tokio::test]
 async fn without_bodies_several_edits_of_one_category_cost_one_request() {
-    let options = Options {
+    let habits = Habits {
         bodies: false,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     world.sync().await;
     for id in [ids[0], ids[2], ids[4]] {
         world
@@ -175,12 +179,12 @@ async fn without_bodies_several_edits_of_one_category_cost_one_request() {
 
 #[tokio::test]
 async fn without_any_bodies_each_new_revision_is_read_once() {
-    let options = Options {
+    let habits = Habits {
         bodies: false,
         category_bodies: false,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new());
     assert_eq!(report.requests.total, 1 + 2 + 5);
@@ -199,11 +203,11 @@ async fn without_any_bodies_each_new_revision_is_read_once() {
 #[tokio::test]
 async fn without_the_endpoint_the_known_categories_are_read() {
     for status in [404, 405, 501] {
-        let options = Options {
+        let habits = Habits {
             listing_endpoint: ListingEndpoint::Missing(status),
-            ..Options::unlimited()
+            ..Habits::default()
         };
-        let (mut world, ids) = filled(options).await;
+        let (mut world, ids) = filled(habits).await;
         for category in world.sandbox().categories() {
             world
                 .settings
@@ -244,11 +248,11 @@ async fn without_the_endpoint_the_known_categories_are_read() {
 
 #[tokio::test]
 async fn f019_without_the_endpoint_a_category_that_fails_takes_nothing_away() {
-    let options = Options {
+    let habits = Habits {
         listing_endpoint: ListingEndpoint::Missing(404),
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (mut world, ids) = filled(options).await;
+    let (mut world, ids) = filled(habits).await;
     for category in world.sandbox().categories() {
         world
             .settings
@@ -277,11 +281,11 @@ async fn f019_without_the_endpoint_a_category_that_fails_takes_nothing_away() {
 
 #[tokio::test]
 async fn with_an_etag_an_unchanged_listing_is_one_request_without_a_body() {
-    let options = Options {
+    let habits = Habits {
         etag: true,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     world.sync().await;
     let_stamps_settle(&world).await;
     let (rows, times) = (dump(&world), stamps(&world));
@@ -318,11 +322,11 @@ async fn with_an_etag_an_unchanged_listing_is_one_request_without_a_body() {
 
 #[tokio::test]
 async fn with_an_etag_known_drafts_stay_as_they_are() {
-    let options = Options {
+    let habits = Habits {
         etag: true,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     world.sync().await;
     world.sandbox().unpublish(ids[0]);
     world.sandbox().disable(ids[1]);
@@ -337,11 +341,11 @@ async fn with_an_etag_known_drafts_stay_as_they_are() {
 
 #[tokio::test]
 async fn a_cycle_that_left_something_open_keeps_no_validator() {
-    let options = Options {
+    let habits = Habits {
         etag: true,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     world.sync().await;
     let validator = || {
         dump(&world)["meta"]
@@ -401,7 +405,7 @@ async fn a_cycle_that_left_something_open_keeps_no_validator() {
 
 /// Returns a synced world that owes one deletion on either side, after a cycle with a spoilt listing.
 async fn spoilt(fault: Fault) -> (World, Report) {
-    let (world, ids) = filled(Options::unlimited()).await;
+    let (world, ids) = filled(Habits::default()).await;
     world.sync().await;
     world.sandbox().remove(ids[0]);
     world.remove("beta/two.html");
@@ -551,7 +555,7 @@ async fn f127_one_id_with_other_words_voids_the_listing() {
 /// Two articles cannot have the same slug; if a listing says so, each still has a file of its own.
 #[tokio::test]
 async fn f127_one_slug_twice_in_a_listing_mixes_nothing_up() {
-    let (world, ids) = filled(Options::unlimited()).await;
+    let (world, ids) = filled(Habits::default()).await;
     world.sync().await;
     let [three, five] = ["three", "five"].map(|slug| {
         let articles = world.sandbox().articles();
@@ -621,7 +625,7 @@ async fn f021_an_empty_listing_takes_nothing_away_either() {
 
 #[tokio::test]
 async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
-    let (world, ids) = filled(Options::unlimited()).await;
+    let (world, ids) = filled(Habits::default()).await;
     world.sync().await;
     let before = world.read("alpha/one.html");
     let id = ids[0].to_string();
@@ -692,11 +696,11 @@ async fn f039_an_entry_without_a_readable_id_voids_deletions_alone() {
 #[tokio::test]
 async fn f021_a_listing_that_changes_while_its_pages_are_read() {
     for paging in [Paging::NextPageUrl, Paging::LinksNext, Paging::Meta] {
-        let options = Options {
+        let habits = Habits {
             paging,
-            ..Options::unlimited()
+            ..Habits::default()
         };
-        let (world, ids) = filled(options).await;
+        let (world, ids) = filled(habits).await;
         world.sync().await;
         // The first article is deleted after its page was read: the third article moves onto that page, unseen.
         let gone = ids[0];
@@ -732,11 +736,11 @@ async fn f021_a_listing_that_changes_while_its_pages_are_read() {
 
 #[tokio::test]
 async fn f019_a_later_page_that_fails_voids_the_listing() {
-    let options = Options {
+    let habits = Habits {
         paging: Paging::Meta,
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, ids) = filled(options).await;
+    let (world, ids) = filled(habits).await;
     world.sync().await;
     world.sandbox().remove(ids[0]);
     world.remove("beta/two.html");
@@ -754,12 +758,12 @@ async fn f019_a_later_page_that_fails_voids_the_listing() {
 #[tokio::test]
 async fn f132_a_page_address_elsewhere_is_not_followed() {
     let elsewhere = World::new().await;
-    let options = Options {
+    let habits = Habits {
         paging: Paging::NextPageUrl,
         page_origin: Some(elsewhere.running.url.clone()),
-        ..Options::unlimited()
+        ..Habits::default()
     };
-    let (world, _) = filled(options).await;
+    let (world, _) = filled(habits).await;
     let report = world.sync().await;
     assert_eq!(report.outcome.exit_code(), 1);
     assert_eq!(elsewhere.sandbox().counts().total, 0);
@@ -768,7 +772,7 @@ async fn f132_a_page_address_elsewhere_is_not_followed() {
 
 #[tokio::test]
 async fn two_articles_at_one_address_get_two_files() {
-    let (world, _) = filled(Options::unlimited()).await;
+    let (world, _) = filled(Habits::default()).await;
     let alpha = world.sandbox().categories()[0].id;
     let twin = world.article(alpha, "one", "<p>twin</p>");
     let report = world.sync().await;
@@ -786,7 +790,7 @@ async fn two_articles_at_one_address_get_two_files() {
 
 #[tokio::test]
 async fn listed_articles_of_a_category_that_cannot_be_read_wait() {
-    let (world, _) = filled(Options::unlimited()).await;
+    let (world, _) = filled(Habits::default()).await;
     let alpha = world.sandbox().categories()[0].id;
     world.sandbox().inject(Fault::once(
         Matcher::new("GET", &format!("/api/category/{alpha}")),

@@ -56,10 +56,8 @@ fn f139_half_a_gigabyte_for_one_article_is_cut_at_the_limit_of_an_answer() {
     for fault in faults {
         let service = Service::start();
         let kb = service.mirror();
-        service.sandbox.set_options(|options| {
-            options.bodies = false;
-            options.category_bodies = false;
-        });
+        service.sandbox.habits().bodies = false;
+        service.sandbox.habits().category_bodies = false;
         let on = Matcher::new("GET", "/api/article/");
         service.sandbox.inject(Fault::always(on, fault));
         let (peak, output) = peak_of(&kb, &["sync"]);

@@ -3,7 +3,7 @@
 use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject as _, Matcher};
 use axum::{
     body::Body,
-    http::{HeaderMap, Request},
+    http::{HeaderMap, Request, request},
 };
 use kbsync::sandbox::{NewSeed, Options, RetryAfter, Running, Sandbox};
 use serde_json::{Value, json};
@@ -48,16 +48,28 @@ impl Kb {
         self.call("PUT", path, body).await
     }
 
+    pub(super) async fn get_unless(&self, path: &str, etag: &str) -> Reply {
+        let request = self.request("GET", path).header("if-none-match", etag);
+        self.send(request.body(Body::empty())).await
+    }
+
     pub(super) async fn call(&self, method: &str, path: &str, body: Value) -> Reply {
+        let request = self.request(method, path);
+        self.send(request.body(Body::from(body.to_string()))).await
+    }
+
+    fn request(&self, method: &str, path: &str) -> request::Builder {
         let token = format!("Bearer {}", self.sandbox.options().token);
-        let request = Request::builder()
+        Request::builder()
             .method(method)
             .uri(path)
             .header("host", "127.0.0.1:8080")
             .header("accept", "application/json")
             .header("content-type", "application/json")
             .header("authorization", token)
-            .body(Body::from(body.to_string()));
+    }
+
+    async fn send(&self, request: axum::http::Result<Request<Body>>) -> Reply {
         let answer = self.sandbox.router().oneshot(request.expect("a request"));
         let (parts, body) = answer.await.expect("an answer").into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await;

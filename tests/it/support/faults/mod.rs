@@ -324,7 +324,7 @@ impl Interceptor for Front {
         let (method, path) = (request.method().as_str(), uri.path());
         let query = uri.query().unwrap_or_default();
         let faults = take(&mut sandbox.faults(), method, path, query);
-        let carry_out = sandbox.habits().clone().around(carry_out);
+        let carry_out = sandbox.habits().clone().around(sandbox, carry_out);
         let sandbox = sandbox.clone();
         Box::pin(answer(sandbox, faults, request, carry_out))
     }

@@ -83,7 +83,8 @@ pub(super) async fn spoil(response: Response, fault: FaultKind, line: &Line) -> 
     }
 }
 
-async fn whole(response: Response) -> (Parts, Bytes) {
+/// Reads an answer to its end. Its length may change afterwards.
+pub(super) async fn whole(response: Response) -> (Parts, Bytes) {
     let (mut parts, body) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     let bytes = axum::body::to_bytes(body, usize::MAX)
@@ -92,7 +93,8 @@ async fn whole(response: Response) -> (Parts, Bytes) {
     (parts, bytes)
 }
 
-async fn edited(response: Response, edit: impl FnOnce(&mut Value)) -> Response {
+/// Changes the JSON of an answer.
+pub(super) async fn edited(response: Response, edit: impl FnOnce(&mut Value)) -> Response {
     let (parts, whole) = whole(response).await;
     let Ok(mut answer) = serde_json::from_slice::<Value>(&whole) else {
         return Response::from_parts(parts, Body::from(whole));
