@@ -14,7 +14,7 @@ use kbsync::mirror::{RealDisk, lock};
 use kbsync::model::{Place, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Options, Running, Sandbox};
-use kbsync::service::budget::{Budget, BudgetLimits};
+use kbsync::service::budget::{Budget, BudgetLimits, clock};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::state::{Binding, Store};
@@ -45,7 +45,7 @@ fn engine(
     let client = Client::new(ClientOptions::new(
         &running.url,
         token,
-        Budget::in_memory(limits),
+        Budget::in_memory(limits, Arc::new(clock::SystemClock)),
     ))?;
     Ok(Engine::new(
         client,

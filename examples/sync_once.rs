@@ -9,11 +9,12 @@ use kbsync::model::WorkspaceId;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Options, Sandbox};
 use kbsync::service::{
-    budget::{Budget, BudgetLimits},
+    budget::{Budget, BudgetLimits, clock},
     client::{Client, ClientOptions},
     token::Token,
 };
 use kbsync::state::{Binding, Store};
+use std::sync::Arc;
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "it is what an example is for")]
@@ -31,7 +32,7 @@ async fn main() -> anyhow::Result<()> {
     let private = lock::private_folder(mirror.path())?;
     let store = Store::open(&private, &binding, SystemClock.now())?;
     let token = Token::new(&running.token())?;
-    let budget = Budget::in_memory(BudgetLimits::default());
+    let budget = Budget::in_memory(BudgetLimits::default(), Arc::new(clock::SystemClock));
     let client = Client::new(ClientOptions::new(&running.url, token, budget))?;
     let disk = RealDisk::open(mirror.path())?;
     let mut engine = Engine::new(client, disk, store, Settings::new(workspace));

@@ -255,16 +255,17 @@ fn install_tls() {
 mod tests {
     use super::*;
     use crate::service::{
-        budget::{Budget, BudgetLimits},
+        budget::{Budget, BudgetLimits, clocks::TokioClock},
         token::Token,
     };
+    use std::sync::Arc;
 
     #[test]
     fn without_a_certificate_store_the_built_in_roots_make_a_client() {
         install_tls();
         let origin = Origin::of("https://kb.example.com").expect("an address");
         let token = Token::new("CANARY-4711-token").expect("a token");
-        let budget = Budget::in_memory(BudgetLimits::default());
+        let budget = Budget::in_memory(BudgetLimits::default(), Arc::new(TokioClock::default()));
         let options = ClientOptions::new(origin.as_str(), token, budget);
         let headers = headers(&options).expect("headers");
         assert!(!format!("{headers:?}").contains("4711"));

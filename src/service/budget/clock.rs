@@ -7,10 +7,7 @@ use crate::drill::failpoint;
 use futures_util::future::BoxFuture;
 use std::{
     fmt,
-    sync::{
-        OnceLock,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::OnceLock,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -93,76 +90,6 @@ impl Clock for SystemClock {
 
     fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
         Box::pin(tokio::time::sleep(failpoint::wait(wait)))
-    }
-}
-
-/// Tokio's clock, counted from the creation of this value, which tests can pause. For budgets in memory.
-#[derive(Clone, Copy, Debug)]
-pub struct TokioClock {
-    start: tokio::time::Instant,
-}
-
-impl Default for TokioClock {
-    fn default() -> Self {
-        Self {
-            start: tokio::time::Instant::now(),
-        }
-    }
-}
-
-impl Clock for TokioClock {
-    fn now(&self) -> Moment {
-        let millis = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
-        Moment {
-            wall_ms: millis,
-            boot: 1,
-            boot_ms: millis,
-        }
-    }
-
-    fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(wait))
-    }
-}
-
-/// A clock that stands still, except that each wait moves it forward at once: for tests and simulations.
-#[derive(Debug, Default)]
-pub struct SteppedClock {
-    millis: AtomicI64,
-    wall_offset: AtomicI64,
-}
-
-impl SteppedClock {
-    /// Moves the clock forward.
-    pub fn advance(&self, by: Duration) {
-        let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        self.millis.fetch_add(millis, Ordering::SeqCst);
-    }
-
-    /// Sets the wall clock forward or back, as a person or a time server would.
-    pub fn jump_wall(&self, millis: i64) {
-        self.wall_offset.fetch_add(millis, Ordering::SeqCst);
-    }
-
-    /// Returns the time that passed on this clock.
-    pub fn elapsed(&self) -> Duration {
-        Duration::from_millis(u64::try_from(self.millis.load(Ordering::SeqCst)).unwrap_or(0))
-    }
-}
-
-impl Clock for SteppedClock {
-    fn now(&self) -> Moment {
-        let millis = self.millis.load(Ordering::SeqCst);
-        Moment {
-            wall_ms: millis.saturating_add(self.wall_offset.load(Ordering::SeqCst)),
-            boot: 1,
-            boot_ms: millis,
-        }
-    }
-
-    fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
-        self.advance(wait);
-        Box::pin(tokio::task::yield_now())
     }
 }
 

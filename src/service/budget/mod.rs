@@ -7,6 +7,9 @@
 //! done: for all its requests, or for half of a minute's. Nothing is reserved. The client does the waiting.
 
 pub mod clock;
+#[cfg(test)]
+#[path = "../../../tests/it/support/clocks.rs"]
+pub(in crate::service) mod clocks;
 mod counts;
 mod file;
 
@@ -15,7 +18,7 @@ mod tests;
 
 use super::{Purpose, origin::Origin, token::Token};
 pub use crate::model::limits::BudgetLimits;
-use clock::{Clock, Moment, SystemClock, TokioClock};
+use clock::{Clock, Moment, SystemClock};
 use counts::{Counts, DAY_MS, MINUTE_MS};
 use file::CountFile;
 use std::{
@@ -98,13 +101,8 @@ impl Budget {
         })
     }
 
-    /// Makes a budget that ends with the process, on tokio's clock: for tests and simulations.
-    pub fn in_memory(limits: BudgetLimits) -> Self {
-        Self::in_memory_with(limits, Arc::new(TokioClock::default()))
-    }
-
-    /// Makes a budget that ends with the process, with a given clock.
-    pub fn in_memory_with(limits: BudgetLimits, clock: Arc<dyn Clock>) -> Self {
+    /// Makes a budget that ends with the process, with a given clock: for tests and simulations.
+    pub fn in_memory(limits: BudgetLimits, clock: Arc<dyn Clock>) -> Self {
         Self {
             limits,
             clock,

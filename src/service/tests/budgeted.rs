@@ -3,7 +3,7 @@
 use super::super::{
     ArticlePatch, ErrorKind, ListRequest, Purpose, Service as _, ServiceRead as _,
     ServiceWrite as _,
-    budget::{Budget, BudgetLimits, clock::Clock},
+    budget::{Budget, BudgetLimits, clock::Clock, clocks::TokioClock},
     client::{Client, ClientError, ClientOptions, WaitReason},
     token::Token,
 };
@@ -230,7 +230,7 @@ async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() 
                 per_day,
                 reserve_for_pushes: 0,
             };
-            options.budget = Budget::in_memory_with(limits, clock);
+            options.budget = Budget::in_memory(limits, clock);
         });
         let request = ListRequest {
             workspace: workspace_id(),
@@ -272,7 +272,7 @@ async fn s8_a_full_minute_is_waited_out_and_a_full_day_is_not() {
             per_day: 5,
             reserve_for_pushes: 20,
         };
-        options.budget = Budget::in_memory_with(limits, clock);
+        options.budget = Budget::in_memory(limits, clock);
     });
     for _ in 0..5 {
         setup
@@ -313,7 +313,7 @@ async fn f111_the_limits_in_the_headers_are_heeded() {
 async fn f134_clear_text_is_for_this_machine_only() {
     let make = |url: &str, insecure| {
         let token = Token::new(CANARY).expect("a token");
-        let budget = Budget::in_memory(BudgetLimits::default());
+        let budget = Budget::in_memory(BudgetLimits::default(), Arc::new(TokioClock::default()));
         let mut options = ClientOptions::new(url, token, budget);
         options.allow_insecure_http = insecure;
         Client::new(options)

@@ -2,7 +2,7 @@
 
 use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
-    budget::{Budget, BudgetLimits, clock::Clock},
+    budget::{Budget, BudgetLimits, clock::Clock, clocks::TokioClock},
     client::ClientOptions,
     fingerprint::{Fingerprinter, KnownEntries},
 };
@@ -167,7 +167,7 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
                 per_day: 10_000,
                 reserve_for_pushes: 0,
             };
-            options.budget = Budget::in_memory_with(limits, clock);
+            options.budget = Budget::in_memory(limits, clock);
         });
         for bytes in 0..length {
             let (end, listed) = list(&setup, &request()).await;
@@ -549,7 +549,7 @@ async fn pages_take_at_most_a_quarter_of_the_day() {
                 per_day,
                 reserve_for_pushes: 0,
             };
-            options.budget = Budget::in_memory(limits);
+            options.budget = Budget::in_memory(limits, Arc::new(TokioClock::default()));
         }
     };
     // Each page names a next page.

@@ -10,10 +10,7 @@ mod splitting;
 mod wires;
 
 use super::{
-    budget::{
-        Budget, BudgetLimits,
-        clock::{Clock, SteppedClock},
-    },
+    budget::{Budget, BudgetLimits, clock::Clock, clocks::SteppedClock},
     client::{Client, ClientOptions, WaitNote},
     token::Token,
 };
@@ -207,7 +204,7 @@ impl Setup {
     pub(super) fn new(url: &str, change: impl FnOnce(&mut ClientOptions)) -> Self {
         let clock = Arc::new(SteppedClock::default());
         let shared: Arc<dyn Clock> = clock.clone();
-        let budget = Budget::in_memory_with(BudgetLimits::default(), shared);
+        let budget = Budget::in_memory(BudgetLimits::default(), shared);
         let token = Token::new(CANARY).expect("a token");
         let mut options = ClientOptions::new(url, token, budget);
         let waits: Arc<Mutex<Vec<WaitNote>>> = Arc::default();

@@ -1,6 +1,7 @@
 //! The daemon's event loop in virtual time, with fake cycles.
 
 use crate::support::canary::{Ears, hear_by};
+use crate::support::clocks::TokioClock;
 use chrono::{DateTime, Utc};
 use kbsync::{
     config::{Options, Poll, PublishedBranch, parse_poll},
@@ -1761,7 +1762,10 @@ fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
 #[tokio::test(start_paused = true)]
 async fn f109_a_day_of_storms_never_exceeds_the_budget() {
     let stage = Stage {
-        budget: Some(Budget::in_memory(BudgetLimits::default())),
+        budget: Some(Budget::in_memory(
+            BudgetLimits::default(),
+            Arc::new(TokioClock::default()),
+        )),
         tick: Duration::from_secs(15),
         ..Stage::new()
     };
@@ -1858,7 +1862,7 @@ async fn f109_what_was_saved_goes_before_a_poll_all_day_long() {
 
 #[tokio::test(start_paused = true)]
 async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
-    let budget = Budget::in_memory(BudgetLimits::default());
+    let budget = Budget::in_memory(BudgetLimits::default(), Arc::new(TokioClock::default()));
     let stage = Stage {
         budget: Some(budget.clone()),
         tick: Duration::from_secs(5),

@@ -1,5 +1,6 @@
 //! Rows of the catalogue of failures that fit no other file.
 
+use crate::support::clocks::SteppedClock;
 use crate::support::hostile::{self, Meddler, calm, engine, sync};
 use crate::support::kb::Service;
 use crate::support::words::Words;
@@ -10,7 +11,6 @@ use kbsync::engine::settings::CycleRequest;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::NewSeed;
-use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
@@ -100,7 +100,7 @@ async fn f092_a_formatter_over_all_files_is_paced_and_each_goes_once() {
         stage.edit(&path, "<p>One.</p>", "<p>\n  One.\n</p>");
     }
     let clock = Arc::new(SteppedClock::default());
-    let budget = Budget::in_memory_with(BudgetLimits::default(), clock.clone());
+    let budget = Budget::in_memory(BudgetLimits::default(), clock.clone());
     let token = Token::new(&stage.running.token()).expect("a token");
     let options = ClientOptions::new(&stage.running.url, token, budget);
     stage.client = Arc::new(Client::new(options).expect("a client"));
@@ -135,7 +135,7 @@ async fn f113_five_hundred_edits_take_two_days_of_budget_and_each_goes_once_in_o
         per_day: 300,
         ..BudgetLimits::default()
     };
-    let budget = Budget::in_memory_with(limits, clock.clone());
+    let budget = Budget::in_memory(limits, clock.clone());
     stage.sandbox().clear_requests();
     for (day, code) in [5, 0].into_iter().enumerate() {
         // A new process each day: only the state and the files show what is left to do.

@@ -6,6 +6,7 @@
 //! cycles reach the end that a cycle with a good service reaches (failures rows 14 to 39).
 
 use crate::engine::crash::{Outcome, articles, categories, nothing_lost, outcome, sides};
+use crate::support::clocks::SteppedClock;
 use crate::support::faults::habits::{Habits, Paging};
 use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher, RawAnswer};
 use crate::support::hostile::{self, Stage};
@@ -14,7 +15,6 @@ use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::model::WorkspaceId;
 use kbsync::sandbox::{Options, Snapshot};
-use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
@@ -440,7 +440,7 @@ fn client_within(stage: &Stage, total_timeout: Duration) -> Client {
         reserve_for_pushes: 20,
     };
     let token = Token::new(&stage.running.token()).expect("a token");
-    let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
+    let budget = Budget::in_memory(limits, Arc::new(SteppedClock::default()));
     Client::new(ClientOptions {
         max_article: 64 * 1024,
         max_body: 256 * 1024,
@@ -946,7 +946,7 @@ async fn f014_answers_that_come_in_drops_are_not_waited_for_for_ever() {
     let stage = hostile::world_with(Options::unlimited()).await;
     let token = Token::new(&stage.running.token()).expect("a token");
     let limits = BudgetLimits::default();
-    let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
+    let budget = Budget::in_memory(limits, Arc::new(SteppedClock::default()));
     let client = Client::new(ClientOptions {
         total_timeout: Duration::from_millis(300),
         ..ClientOptions::new(&stage.running.url, token, budget)

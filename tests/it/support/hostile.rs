@@ -1,6 +1,7 @@
 //! Hostile surroundings for an engine: a disk and a service that a test can fail at every step, or at which it can let
 //! the process die; and a clock that does not wait.
 
+use crate::support::clocks::SteppedClock;
 use crate::support::world::World;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, PathsInMotion};
@@ -15,7 +16,6 @@ use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId}
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::Options;
-use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
@@ -398,7 +398,7 @@ pub(crate) async fn world_with(options: Options) -> Stage {
 /// A client whose waits pass at once.
 pub(crate) fn client_within(world: &World, limits: BudgetLimits) -> Client {
     let token = Token::new(&world.running.token()).expect("a token");
-    let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
+    let budget = Budget::in_memory(limits, Arc::new(SteppedClock::default()));
     Client::new(ClientOptions::new(&world.running.url, token, budget)).expect("a client")
 }
 

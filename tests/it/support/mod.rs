@@ -1,6 +1,7 @@
 //! The tools that tests share: the world, the real command, and the checks afterwards.
 
 pub(crate) mod canary;
+pub(crate) mod clocks;
 pub(crate) mod daemon;
 pub(crate) mod faults;
 pub(crate) mod hostile;
@@ -12,3 +13,5 @@ pub(crate) mod terminal;
 pub(crate) mod wire;
 pub(crate) mod words;
 pub(crate) mod world;
+
+use kbsync::service::budget::clock;

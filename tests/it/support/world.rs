@@ -3,6 +3,7 @@
 //! The sandbox is the same as that of `kbsync sandbox`, over a real socket.
 
 use crate::support::canary;
+use crate::support::clocks::SteppedClock;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::engine::{Clock, Engine};
@@ -11,7 +12,6 @@ use kbsync::model::{Timestamp, WorkspaceId};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
-use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
@@ -122,7 +122,7 @@ impl World {
         Client::new(ClientOptions::new(
             &self.running.url,
             token,
-            Budget::in_memory_with(limits, Arc::new(SteppedClock::default())),
+            Budget::in_memory(limits, Arc::new(SteppedClock::default())),
         ))
         .expect("a client")
     }

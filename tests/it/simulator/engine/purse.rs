@@ -64,7 +64,7 @@ impl Purse {
             shared: shared.clone(),
         };
         Self {
-            budget: Budget::in_memory_with(limits(thrifty), Arc::new(clock)),
+            budget: Budget::in_memory(limits(thrifty), Arc::new(clock)),
         }
     }
 
