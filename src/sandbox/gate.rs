@@ -6,15 +6,15 @@ use super::{
     dashboard,
     handle::Sandbox,
     limits::{Allowance, LIMIT, Limits},
-    options::{Options, Rights},
+    options::Rights,
     reply,
     serve::Line,
-    world::{RequestRecord, Stale},
+    world::RequestRecord,
 };
 use axum::{
     body::{Body, Bytes},
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -64,12 +64,10 @@ pub(super) async fn pass(
         return reply::failure(StatusCode::BAD_REQUEST, "The body could not be read.");
     };
     let number = record(&sandbox, &parts, &body);
-    let length = body.len();
     let request = Request::from_parts(parts, Body::from(body));
     let own = sandbox.clone();
-    let carry_out: CarryOut = Box::new(move |request| {
-        Box::pin(async move { carry_out(&own, request, length, next).await })
-    });
+    let carry_out: CarryOut =
+        Box::new(move |request| Box::pin(async move { carry_out(&own, request, next).await }));
     let mut response = match sandbox.interceptor() {
         Some(interceptor) => interceptor.intercept(&sandbox, request, carry_out).await,
         None => carry_out(request).await,
@@ -109,21 +107,13 @@ fn record(sandbox: &Sandbox, parts: &Parts, body: &Bytes) -> u64 {
 }
 
 /// Checks sign-in and limits, and calls the endpoint.
-async fn carry_out(sandbox: &Sandbox, mut request: Request, length: usize, next: Next) -> Response {
+async fn carry_out(sandbox: &Sandbox, mut request: Request, next: Next) -> Response {
     let (rights, allowance) = match sign_in(sandbox, &request) {
         Ok(signed_in) => signed_in,
         Err(answer) => return *answer,
     };
-    let max = sandbox.options().max_body;
-    let mut response = if max.is_some_and(|max| length > max) {
-        reply::failure(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large.")
-    } else {
-        if request.method() != Method::GET {
-            age_reads(sandbox);
-        }
-        request.extensions_mut().insert(rights);
-        next.run(request).await
-    };
+    request.extensions_mut().insert(rights);
+    let mut response = next.run(request).await;
     allowance.tell(response.headers_mut());
     response
 }
@@ -138,21 +128,9 @@ fn sign_in(sandbox: &Sandbox, request: &Request) -> Result<(Rights, Allowance), 
     if allowance.granted {
         return Ok((rights, allowance));
     }
-    let mut answer = limited(options);
+    let mut answer = reply::failure(StatusCode::TOO_MANY_REQUESTS, "Too Many Attempts.");
     allowance.tell(answer.headers_mut());
     Err(Box::new(answer))
-}
-
-/// Stores the content that a write is about to change, if the options ask for stale reads.
-fn age_reads(sandbox: &Sandbox) {
-    let mut world = sandbox.lock();
-    let reads = world.options.stale_reads_after_write;
-    if reads > 0 {
-        world.stale = Some(Stale {
-            store: world.store.clone(),
-            reads,
-        });
-    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -172,17 +150,4 @@ fn signed_out(headers: &HeaderMap) -> Response {
         return reply::failure(StatusCode::UNAUTHORIZED, "Unauthenticated.");
     }
     (StatusCode::FOUND, [(header::LOCATION, "/login")]).into_response()
-}
-
-/// The answer beyond a rate limit (A8.4: the form is not shown).
-fn limited(options: &Options) -> Response {
-    let status = StatusCode::from_u16(options.limit_status);
-    let status = status.unwrap_or(StatusCode::TOO_MANY_REQUESTS);
-    let mut answer = reply::failure(status, "Too Many Attempts.");
-    if let Some(wait) = options.retry_after
-        && let Ok(wait) = HeaderValue::try_from(wait.to_string())
-    {
-        answer.headers_mut().insert(header::RETRY_AFTER, wait);
-    }
-    answer
 }

@@ -41,7 +41,7 @@ mod writes;
 
 pub use gate::{CarryOut, Interceptor};
 pub use handle::Sandbox;
-pub use options::{Access, EmptyPut, Options, RetryAfter, Rights, TOKEN, TimeGrain};
+pub use options::{Access, Options, Rights, TOKEN, TimeGrain};
 pub use serve::{Line, Running};
 pub use snapshot::Snapshot;
 pub use store::{Article, Category, NewSeed, Workspace};

@@ -3,44 +3,11 @@
 //! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes
 //! `Options { list_disabled: true, ..Options::default() }`.
 
-use chrono::{TimeDelta, Utc};
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 use uuid::Uuid;
 
 /// The default token of a sandbox. It is no secret, because it is valid nowhere else.
 pub const TOKEN: &str = "sandbox-token";
-
-/// The answer to a PUT that changes nothing, `{}`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum EmptyPut {
-    /// 200 with the article.
-    #[default]
-    Ok,
-    /// 422: at least one field is required.
-    Refused422,
-    /// 403, the answer to a token that may only read.
-    Forbidden403,
-}
-
-/// The form of a `Retry-After` header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RetryAfter {
-    /// The seconds to wait.
-    Seconds(u32),
-    /// The date this many seconds ahead.
-    HttpDate(u32),
-}
-
-impl fmt::Display for RetryAfter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Seconds(seconds) => seconds.fmt(f),
-            Self::HttpDate(seconds) => (Utc::now() + TimeDelta::seconds(i64::from(seconds)))
-                .format("%a, %d %b %Y %H:%M:%S GMT")
-                .fmt(f),
-        }
-    }
-}
 
 /// The precision of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -118,28 +85,18 @@ pub struct Options {
     pub read_disabled: bool,
     /// Whether listings and categories show disabled articles (not drafts).
     pub list_disabled: bool,
-    /// The answer to `PUT {}`.
-    pub empty_put: EmptyPut,
     /// Whether a PUT that changes no value gives a new `updated_at`.
     pub touch_unchanged: bool,
     /// The precision of timestamps.
     pub time_grain: TimeGrain,
     /// Whether a slug may have only letters, digits and `-_.~`.
     pub strict_slugs: bool,
-    /// The largest request body; a larger one gets 413.
-    pub max_body: Option<usize>,
     /// Requests per minute and user (a rolling window); 0 turns the limit off.
     pub per_minute: u32,
     /// Requests per day and user (a rolling window); 0 turns the limit off.
     pub per_day: u32,
-    /// The status beyond a limit: 429, 403 or 400.
-    pub limit_status: u16,
-    /// The `Retry-After` beyond a limit.
-    pub retry_after: Option<RetryAfter>,
     /// The token with all rights, as user 1.
     pub token: String,
-    /// The number of stale reads after each write through the API.
-    pub stale_reads_after_write: u32,
     /// Makes all new ids predictable.
     pub id_seed: Option<u64>,
 }
@@ -160,17 +117,12 @@ impl Default for Options {
         Self {
             read_disabled: false,
             list_disabled: false,
-            empty_put: EmptyPut::default(),
             touch_unchanged: false,
             time_grain: TimeGrain::default(),
             strict_slugs: true,
-            max_body: None,
             per_minute: 60,
             per_day: 1440,
-            limit_status: 429,
-            retry_after: None,
             token: TOKEN.to_owned(),
-            stale_reads_after_write: 0,
             id_seed: None,
         }
     }

@@ -18,8 +18,6 @@ pub(super) enum Refusal {
     NotFound(&'static str),
     /// 422, with the faulty fields and their messages.
     Invalid(Vec<(&'static str, String)>),
-    /// 422 for the request as a whole.
-    Unprocessable(String),
 }
 
 impl Refusal {
@@ -34,7 +32,6 @@ impl Refusal {
             Self::Malformed(message) => failure(StatusCode::BAD_REQUEST, &message),
             Self::Forbidden(message) => failure(StatusCode::FORBIDDEN, &message),
             Self::NotFound(what) => failure(StatusCode::NOT_FOUND, &format!("{what} not found.")),
-            Self::Unprocessable(message) => failure(StatusCode::UNPROCESSABLE_ENTITY, &message),
             Self::Invalid(fields) => invalid(&fields),
         }
     }

@@ -4,7 +4,6 @@
 
 use super::{
     fields::{self, ArticleFields, CategoryFields, slug_from},
-    options::{EmptyPut, Options},
     reply::{self, Refusal},
     routes::{Answer, Call},
     store::{Article, Category, NewSeed},
@@ -76,9 +75,7 @@ pub(super) fn put_article(world: &mut World, call: &Call) -> Answer {
     let article = world.store.article(call.id("Article")?).cloned();
     let article = article.ok_or(Refusal::NotFound("Article"))?;
     call.may_write(world.store.workspace_of(&article), "update this article")?;
-    let given = call.fields()?;
-    refuse_empty(&world.options, given.is_empty())?;
-    let given = fields::article(&world.options, given, false)?;
+    let given = fields::article(&world.options, call.fields()?, false)?;
     let article = update_article(world, call, &article, given)?;
     let answer = json!({"success": true, "article": written_article(&article, false)});
     Ok(reply::ok(&answer))
@@ -113,18 +110,6 @@ fn update_article(
         world.store.put_article(new.clone());
     }
     Ok(new)
-}
-
-fn refuse_empty(options: &Options, empty: bool) -> Result<(), Refusal> {
-    match options.empty_put {
-        EmptyPut::Refused422 if empty => Err(Refusal::Unprocessable(
-            "At least one field is required.".to_owned(),
-        )),
-        EmptyPut::Forbidden403 if empty => Err(Refusal::Forbidden(
-            "You do not have permission to update this article.".to_owned(),
-        )),
-        EmptyPut::Ok | EmptyPut::Refused422 | EmptyPut::Forbidden403 => Ok(()),
-    }
 }
 
 /// `DELETE /api/article/{id}` (A4.8): irreversible.

@@ -1,7 +1,7 @@
 //! Sign-in, rights, rate limits and the record of requests (A5, A7 and A8).
 
 use super::{Kb, send};
-use crate::sandbox::{Access, Options, RetryAfter, Rights};
+use crate::sandbox::{Access, Options, Rights};
 use axum::{body::Body, http::Request};
 use serde_json::json;
 use std::time::Duration;
@@ -151,12 +151,8 @@ async fn s8_sixty_requests_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_a_day_has_1440_requests_and_the_status_beyond_is_a_choice() {
-    let kb = Kb::with(Options {
-        limit_status: 403,
-        retry_after: Some(RetryAfter::Seconds(17)),
-        ..Options::default()
-    });
+async fn s8_a_day_has_1440_requests() {
+    let kb = Kb::with(Options::default());
     for _ in 0..24 {
         for _ in 0..60 {
             assert_eq!(kb.get("/api/bases").await.status, 200);
@@ -164,16 +160,8 @@ async fn s8_a_day_has_1440_requests_and_the_status_beyond_is_a_choice() {
         tokio::time::advance(Duration::from_mins(1)).await;
     }
     let beyond = kb.get("/api/bases").await;
-    assert_eq!(
-        (beyond.error().0, beyond.header("retry-after")),
-        (403, "17")
-    );
+    assert_eq!(beyond.error().0, 429);
     assert_eq!(beyond.header("x-ratelimit-remaining"), "0");
-    kb.sandbox
-        .set_options(|options| options.retry_after = Some(RetryAfter::HttpDate(30)));
-    let beyond = kb.get("/api/bases").await;
-    let date = chrono::DateTime::parse_from_rfc2822(beyond.header("retry-after"));
-    assert!(date.is_ok(), "{beyond:?}");
     tokio::time::advance(Duration::from_hours(24)).await;
     assert_eq!(kb.get("/api/bases").await.status, 200);
 }
@@ -233,11 +221,8 @@ async fn requests_are_recorded_without_the_token() {
 }
 
 #[tokio::test]
-async fn bodies_have_the_limit_that_is_chosen() {
+async fn a_long_body_is_taken() {
     let kb = Kb::new();
     let large = json!({"text": "x".repeat(3 * 1024 * 1024)});
-    assert_eq!(kb.put(&kb.article_path(), large.clone()).await.status, 200);
-    kb.sandbox
-        .set_options(|options| options.max_body = Some(1024 * 1024));
-    assert_eq!(kb.put(&kb.article_path(), large).await.error().0, 413);
+    assert_eq!(kb.put(&kb.article_path(), large).await.status, 200);
 }

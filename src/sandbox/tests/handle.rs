@@ -66,8 +66,7 @@ async fn a_replica_may_lag_behind() {
         let reply = kb.get(&kb.article_path()).await;
         assert_eq!(reply.json["article"]["title"], expected);
     }
-    kb.sandbox
-        .set_options(|options| options.stale_reads_after_write = 1);
+    kb.sandbox.serve_stale(1);
     kb.put(&kb.article_path(), json!({"title": "Newer"})).await;
     for expected in ["New", "Newer"] {
         let reply = kb.get(&kb.listing_path()).await;

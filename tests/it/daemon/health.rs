@@ -2,12 +2,11 @@
 
 use crate::support::canary;
 use crate::support::daemon::{self, BOUND, Daemon, get, mirror, until};
-use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher, RetryAfter};
 use crate::support::kb::Service;
 use kbsync::{
     daemon::event_loop::GRACE,
     engine::report::BudgetLeft,
-    sandbox::RetryAfter,
     web::{self, BudgetSource, shared_status::SharedStatus},
 };
 use rustix::process::Signal;

@@ -1,9 +1,8 @@
 //! `kbsync run` without events: it polls as often as its settings and its budget allow.
 
 use crate::support::daemon::{Daemon, articles, mirror, unlimited, until};
-use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher, RetryAfter};
 use crate::support::kb::{Kb, Service};
-use kbsync::sandbox::RetryAfter;
 use rustix::process::Signal;
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::SystemTime};
 

@@ -1,13 +1,13 @@
 //! The daemon's answers on its socket: progress, the last poll and the next one.
 
 use crate::support::daemon::{Daemon, mirror, until};
-use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher, RetryAfter};
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use kbsync::daemon::control::{self, Command, Response};
 use kbsync::engine::Progress;
-use kbsync::sandbox::{Article, RetryAfter};
+use kbsync::sandbox::Article;
 use rustix::process::Signal;
 use std::{
     io::{BufRead as _, BufReader},

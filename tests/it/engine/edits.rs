@@ -1,5 +1,6 @@
 //! A writer's edits of a file, and the requests that must follow.
 
+use crate::support::faults::habits::EmptyPut;
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::decision;
 use crate::support::wire::{held, line, preferring, problems, reason};
@@ -7,7 +8,7 @@ use crate::support::world::{World, lines};
 use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Field};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
-use kbsync::sandbox::{EmptyPut, NewSeed, Options};
+use kbsync::sandbox::NewSeed;
 
 const TEXT: &str = "<p>One.</p>\n<p>Two.</p>\n<p>Three.</p>";
 
@@ -648,9 +649,7 @@ async fn removed_here_and_unpublished_there_is_probed_first() {
     );
     world.is_quiet().await;
     // If the probe gives no answer, the deletion is held.
-    world.sandbox().set_options(|options: &mut Options| {
-        options.empty_put = EmptyPut::Forbidden403;
-    });
+    world.sandbox().habits().empty_put = EmptyPut::Forbidden403;
     world.sandbox().unpublish(ids[2]);
     world.remove("start/three.html");
     let report = world.sync().await;

@@ -1,16 +1,17 @@
 //! A service, a network, a budget or a disk that fails in the middle of a cycle: finished actions stay, unfinished
 //! actions are reported, nothing is deleted in doubt, and the next cycle finishes.
 
-use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
+use crate::support::faults::{Fault, FaultKind, Inject, Matcher, RetryAfter};
 use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::support::look::{assert_quiet, problems, requests};
 use crate::support::world::lines;
+use axum::http::StatusCode;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Article, Options, RetryAfter, Sandbox};
+use kbsync::sandbox::{Article, Options, Sandbox};
 use kbsync::service::budget::BudgetLimits;
 use kbsync::service::client::Client;
 use kbsync::service::{Purpose, ServiceRead as _};
@@ -27,11 +28,7 @@ struct Busy {
 }
 
 async fn busy() -> Busy {
-    busy_with(Options::unlimited()).await
-}
-
-async fn busy_with(options: Options) -> Busy {
-    let world = hostile::world_with(options).await;
+    let world = hostile::world_with(Options::unlimited()).await;
     let a = world.category("a");
     let b = world.category("b");
     let edited = world.article(a, "edited", "<p>edited</p>");
@@ -376,14 +373,18 @@ async fn f110_a_retry_after_beyond_patience_ends_the_cycle_with_exit_5() {
 
 #[tokio::test]
 async fn s8_a_refusal_with_nothing_left_of_the_minute_is_no_refusal() {
-    for status in [403, 400, 429] {
+    for status in [
+        StatusCode::FORBIDDEN,
+        StatusCode::BAD_REQUEST,
+        StatusCode::TOO_MANY_REQUESTS,
+    ] {
         let busy = busy().await;
         busy.world.sandbox().reset_limits();
         // Enough for the listing and for the probe of the vanished article.
-        busy.world.sandbox().set_options(|options| {
-            options.per_minute = 3;
-            options.limit_status = status;
-        });
+        busy.world
+            .sandbox()
+            .set_options(|options| options.per_minute = 3);
+        busy.world.sandbox().habits().limit_status = status;
         let report = hostile::sync(&busy.world).await;
         assert_eq!(report.outcome.exit_code(), 5, "{status}: {report:#?}");
         busy.assert_nothing_deleted(&report);
@@ -538,11 +539,8 @@ async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
 
 #[tokio::test]
 async fn f115_what_is_too_large_for_the_service_is_not_sent_in_every_cycle() {
-    let options = Options {
-        max_body: Some(2_000),
-        ..Options::unlimited()
-    };
-    let busy = busy_with(options).await;
+    let busy = busy().await;
+    busy.world.sandbox().habits().max_body = Some(2_000);
     let long = "x".repeat(3_000);
     busy.world
         .edit("a/edited.html", "<p>mine</p>", &format!("<p>{long}</p>"));

@@ -326,11 +326,12 @@ async fn a_service_that_is_away_stops_the_cycle_before_it_lists() {
 
 #[tokio::test]
 async fn a_refused_edit_is_not_sent_again_and_its_correction_is() {
-    let scene = scene(Habits::default()).await;
+    let scene = scene(Habits {
+        max_body: Some(400),
+        ..Habits::default()
+    })
+    .await;
     let world = &scene.world;
-    world
-        .sandbox()
-        .set_options(|options| options.max_body = Some(400));
     let long = "x".repeat(600);
     world.edit("a/one.html", "One.", &long);
     let report = scene.glance(&["a/one.html"]).await;

@@ -1,7 +1,7 @@
 //! Two people and kbsync at the same time: colleagues who edit between our guard read and our write, and writers who
 //! save while a cycle runs (failures rows 23, 34, 51, 80).
 
-use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher, RetryAfter};
 use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, history, kept, let_stamps_settle, requests, row};
 use crate::support::wire::preferring;
@@ -11,7 +11,7 @@ use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{CategoryId, Side};
 use kbsync::reconcile::snapshot::OnConflict;
-use kbsync::sandbox::{RetryAfter, Sandbox};
+use kbsync::sandbox::Sandbox;
 use kbsync::state::Subject;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;

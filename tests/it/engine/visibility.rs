@@ -1,5 +1,6 @@
 //! Articles that leave the listing (drafts, disabled and deleted articles), and the conclusions from each.
 
+use crate::support::faults::habits::EmptyPut;
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher};
 use crate::support::look::{articles, assert_quiet, both, held, kept, problems, requests, row};
 use crate::support::world::{World, lines};
@@ -7,7 +8,7 @@ use kbsync::engine::report::Report;
 use kbsync::model::Field;
 use kbsync::model::base::Visibility;
 use kbsync::reconcile::guard::MaxDeletes;
-use kbsync::sandbox::{EmptyPut, NewSeed, Options};
+use kbsync::sandbox::{NewSeed, Options};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -284,11 +285,8 @@ fn assert_held_for_a_person(report: &Report, number: usize) {
 #[tokio::test]
 async fn a_refused_probe_ends_probing_and_vanished_articles_wait_for_a_person() {
     for empty_put in [EmptyPut::Refused422, EmptyPut::Forbidden403] {
-        let options = Options {
-            empty_put,
-            ..Options::unlimited()
-        };
-        let (world, ids) = with_articles(5, options).await;
+        let (world, ids) = with_articles(5, Options::unlimited()).await;
+        world.sandbox().habits().empty_put = empty_put;
         world.sandbox().unpublish(ids[0]);
         world.sandbox().disable(ids[1]);
         let report = world.sync().await;
@@ -332,11 +330,8 @@ async fn a_refused_probe_ends_probing_and_vanished_articles_wait_for_a_person() 
 #[tokio::test]
 async fn what_was_disabled_and_is_listed_was_enabled_where_nobody_may_probe() {
     for empty_put in [EmptyPut::Refused422, EmptyPut::Forbidden403] {
-        let options = Options {
-            empty_put,
-            ..Options::unlimited()
-        };
-        let (world, _) = with_articles(1, options).await;
+        let (world, _) = with_articles(1, Options::unlimited()).await;
+        world.sandbox().habits().empty_put = empty_put;
         let file = "---\ntitle: New\nenabled: false\n---\n<p>n</p>\n";
         world.write("a/new.html", file);
         let report = world.sync().await;

@@ -229,7 +229,7 @@ pub(super) const PUSHES: &[Scenario] = &[
     },
     Scenario {
         name: "edit for a service whose reads lag behind",
-        options: |options| options.stale_reads_after_write = 1,
+        habits: |habits| habits.stale_reads_after_write = 1,
         prepare: |stage| {
             two(stage);
             stage.edit("alpha/one.html", "Middle", "Mine");

@@ -72,7 +72,6 @@ impl Stage {
     pub(super) fn renew(&self, scenario: &Scenario) {
         self.sandbox.go_back(&self.empty);
         self.sandbox.clear_faults();
-        self.sandbox.set_options(scenario.options);
         *self.sandbox.habits() = Habits::default();
         (scenario.habits)(&mut self.sandbox.habits());
         let settings = scenario.settings;

@@ -6,15 +6,12 @@ use crate::support::faults::Inject;
 use crate::support::faults::habits::Habits;
 use crate::support::words::{Words, Written};
 use kbsync::cli::exit::ExitCode;
-use kbsync::sandbox::Options;
 use std::collections::BTreeSet;
 
 /// The situation before a command, and the command that is killed.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// The behaviour of the service.
-    pub(super) options: fn(&mut Options),
-    /// Its other habits.
+    /// The habits of the service.
     pub(super) habits: fn(&mut Habits),
     /// Lines of settings besides service and workspace.
     pub(super) settings: &'static str,
@@ -37,7 +34,6 @@ pub(super) struct Scenario {
 /// Nothing on either side, and `kbsync sync`.
 pub(super) const SYNC: Scenario = Scenario {
     name: "",
-    options: |_| (),
     habits: |_| (),
     settings: "",
     prepare: |_| (),

@@ -1,11 +1,13 @@
 //! The faults of the sandbox, over real sockets if connections are dropped.
 
-use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject as _, Matcher};
+use crate::support::faults::{
+    AnswerEdit, Fault, FaultKind, Hook, Inject as _, Matcher, RetryAfter,
+};
 use axum::{
     body::Body,
     http::{HeaderMap, Request, request},
 };
-use kbsync::sandbox::{NewSeed, Options, RetryAfter, Running, Sandbox};
+use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use serde_json::{Value, json};
 use std::{sync::Once, time::Duration};
 use tower::ServiceExt as _;

@@ -2,7 +2,8 @@
 
 use super::sandbox_faults::Kb;
 use crate::support::faults::Inject as _;
-use crate::support::faults::habits::{Habits, ListingEndpoint, Normalise, Paging, Shape};
+use crate::support::faults::habits::{EmptyPut, Habits, ListingEndpoint, Normalise, Paging, Shape};
+use axum::http::StatusCode;
 use kbsync::sandbox::NewSeed;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -194,4 +195,57 @@ async fn page_addresses_can_point_elsewhere() {
     let reply = kb.get(&kb.listing_path()).await;
     let next = reply.json["next_page_url"].as_str().expect("a link");
     assert!(next.starts_with("https://evil.example/api/base/"), "{next}");
+}
+
+#[tokio::test]
+async fn s4_7_an_empty_put_changes_nothing_or_is_refused() {
+    for (choice, status) in [
+        (EmptyPut::Ok, 200),
+        (EmptyPut::Refused422, 422),
+        (EmptyPut::Forbidden403, 403),
+    ] {
+        let kb = Kb::new();
+        kb.sandbox.habits().empty_put = choice;
+        let before = kb.sandbox.article(kb.article);
+        let reply = kb.put(&kb.article_path(), json!({})).await;
+        assert_eq!(reply.status, status);
+        assert_eq!(reply.json["success"], status == 200);
+        assert_eq!(kb.sandbox.article(kb.article), before);
+        let absent = format!("/api/article/{}", uuid::Uuid::new_v4());
+        assert_eq!(kb.put(&absent, json!({})).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn s8_the_status_beyond_a_limit_is_a_choice() {
+    let kb = Kb::new();
+    kb.sandbox.set_options(|options| options.per_minute = 1);
+    kb.sandbox.habits().limit_status = StatusCode::FORBIDDEN;
+    assert_eq!(kb.get("/api/bases").await.status, 200);
+    let beyond = kb.get("/api/bases").await;
+    let left = beyond.header("x-ratelimit-remaining");
+    assert_eq!((beyond.status, left), (403, "0"));
+}
+
+#[tokio::test]
+async fn bodies_have_the_limit_that_is_chosen() {
+    let kb = Kb::new();
+    let large = json!({"text": "x".repeat(1024)});
+    assert_eq!(kb.put(&kb.article_path(), large.clone()).await.status, 200);
+    kb.sandbox.habits().max_body = Some(1024);
+    let before = kb.sandbox.article(kb.article);
+    let reply = kb.put(&kb.article_path(), large).await;
+    assert_eq!((reply.status, &reply.json["success"]), (413, &json!(false)));
+    assert_eq!(kb.sandbox.article(kb.article), before);
+}
+
+#[tokio::test]
+async fn a_replica_may_lag_behind_each_write() {
+    let kb = Kb::new();
+    kb.sandbox.habits().stale_reads_after_write = 1;
+    kb.put(&kb.article_path(), json!({"title": "New"})).await;
+    for expected in ["Refunds", "New"] {
+        let reply = kb.get(&kb.listing_path()).await;
+        assert_eq!(reply.json["articles"][0]["title"], expected);
+    }
 }

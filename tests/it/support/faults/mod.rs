@@ -12,9 +12,10 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use chrono::{TimeDelta, Utc};
 use futures_util::future::BoxFuture;
 use habits::Habits;
-use kbsync::sandbox::{CarryOut, Interceptor, Line, RetryAfter, Sandbox};
+use kbsync::sandbox::{CarryOut, Interceptor, Line, Sandbox};
 use serde_json::{Value, json};
 use spoil::{cut, spoil};
 use std::{
@@ -128,6 +129,26 @@ impl AnswerEdit {
 impl fmt::Debug for AnswerEdit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AnswerEdit")
+    }
+}
+
+/// The form of a `Retry-After` header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RetryAfter {
+    /// The seconds to wait.
+    Seconds(u32),
+    /// The date this many seconds ahead.
+    HttpDate(u32),
+}
+
+impl fmt::Display for RetryAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Seconds(seconds) => seconds.fmt(f),
+            Self::HttpDate(seconds) => (Utc::now() + TimeDelta::seconds(i64::from(seconds)))
+                .format("%a, %d %b %Y %H:%M:%S GMT")
+                .fmt(f),
+        }
     }
 }
 

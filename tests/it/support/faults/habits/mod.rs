@@ -10,14 +10,26 @@ use super::spoil::edited;
 use axum::{
     body::{Body, to_bytes},
     extract::Request,
-    http::{Method, StatusCode, header},
+    http::{Method, StatusCode, header, request::Parts},
     response::Response,
 };
 use kbsync::sandbox::{CarryOut, Sandbox};
 use listing::Asked;
 pub(crate) use listing::{ListingEndpoint, Paging, Shape};
 pub(crate) use normalise::Normalise;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// The answer to a PUT that changes nothing, `{}`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum EmptyPut {
+    /// 200 with the article.
+    #[default]
+    Ok,
+    /// 422: at least one field is required.
+    Refused422,
+    /// 403, the answer to a token that may only read.
+    Forbidden403,
+}
 
 /// All habits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +52,14 @@ pub(crate) struct Habits {
     pub(crate) etag: bool,
     /// How the service rewrites what it is sent before it stores it.
     pub(crate) normalise: Normalise,
+    /// The answer to `PUT {}`.
+    pub(crate) empty_put: EmptyPut,
+    /// The largest request body; a larger one gets 413.
+    pub(crate) max_body: Option<usize>,
+    /// The status beyond a rate limit: 429, 403 or 400.
+    pub(crate) limit_status: StatusCode,
+    /// The number of stale reads after each write.
+    pub(crate) stale_reads_after_write: u32,
 }
 
 impl Default for Habits {
@@ -54,6 +74,10 @@ impl Default for Habits {
             listing_endpoint: ListingEndpoint::default(),
             etag: false,
             normalise: Normalise::default(),
+            empty_put: EmptyPut::default(),
+            max_body: None,
+            limit_status: StatusCode::TOO_MANY_REQUESTS,
+            stale_reads_after_write: 0,
         }
     }
 }
@@ -74,10 +98,27 @@ impl Habits {
             request.method() == Method::GET && request.uri().path().starts_with("/api/category/");
         let (parts, body) = request.into_parts();
         let body = to_bytes(body, usize::MAX).await.expect("a body in memory");
-        let body = self.normalise.rewrite(body);
-        let response = carry_out(Request::from_parts(parts, Body::from(body))).await;
-        if !is_carried_out(&response) {
-            return response;
+        let refusal = self.refusal(&parts, &body);
+        // An endpoint refuses an empty body with 400, after the checks that come first.
+        let body = match refusal {
+            Some(_) => Body::empty(),
+            None => Body::from(self.normalise.rewrite(body)),
+        };
+        if parts.method != Method::GET && self.stale_reads_after_write > 0 {
+            sandbox.serve_stale(self.stale_reads_after_write);
+        }
+        let mut response = carry_out(Request::from_parts(parts, body)).await;
+        match (response.status(), refusal) {
+            (StatusCode::TOO_MANY_REQUESTS, _) => {
+                *response.status_mut() = self.limit_status;
+                return response;
+            }
+            (StatusCode::FOUND | StatusCode::UNAUTHORIZED, _) => return response,
+            (StatusCode::BAD_REQUEST, Some((status, why))) => {
+                let answer = json!({"success": false, "message": why});
+                return replaced(response, status, &answer);
+            }
+            _ => {}
         }
         if let Some(asked) = asked {
             return asked.answer(&self, &sandbox, response).await;
@@ -92,16 +133,24 @@ impl Habits {
         }
         response
     }
-}
 
-/// Returns whether the request passed sign-in and the rate limits.
-fn is_carried_out(response: &Response) -> bool {
-    ![
-        StatusCode::FOUND,
-        StatusCode::UNAUTHORIZED,
-        StatusCode::TOO_MANY_REQUESTS,
-    ]
-    .contains(&response.status())
+    /// Returns the answer to a request that is not carried out, if its sender may write.
+    fn refusal(&self, request: &Parts, body: &[u8]) -> Option<(u16, &'static str)> {
+        if self.max_body.is_some_and(|max| body.len() > max) {
+            return Some((413, "The body is too large."));
+        }
+        let is_put = request.method == Method::PUT;
+        if !is_put || !request.uri.path().starts_with("/api/article/") || body != b"{}" {
+            return None;
+        }
+        match self.empty_put {
+            EmptyPut::Ok => None,
+            EmptyPut::Refused422 => Some((422, "At least one field is required.")),
+            EmptyPut::Forbidden403 => {
+                Some((403, "You do not have permission to update this article."))
+            }
+        }
+    }
 }
 
 /// Replaces an answer, except its headers.
