@@ -1,7 +1,8 @@
 //! The choices for facts that `docs/api.md` does not show.
 //!
 //! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes
-//! `Options { list_disabled: true, ..Options::default() }`.
+//! `Options { list_disabled: true, ..Options::default() }`. Choices about requests and answers alone are in
+//! `tests/it/support/faults/habits`.
 
 use std::collections::HashMap;
 use uuid::Uuid;
