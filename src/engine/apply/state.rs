@@ -8,7 +8,7 @@ use crate::engine::report::{Line, Report, Status};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, SettleCategory};
+use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of applying a plan.
@@ -155,11 +155,16 @@ impl Obstacles {
             let reason = format!("its slug \"{slug}\" is not free yet");
             return Some((Status::Held, reason));
         }
-        let folder = action.folder();
-        (!is_of_category(action) && self.categories.contains(folder)).then(|| {
-            let reason = format!("the category of {folder}/ has to be settled first");
-            (Status::Held, reason)
-        })
+        if is_of_category(action) {
+            return None;
+        }
+        // Until its folder is renamed, a file is not where the plan has it: another article's file may be there.
+        let from = action.as_settle().and_then(Settle::from);
+        let from = from.map(|place| place.folder.as_str());
+        let mut folders = [Some(action.folder()), from].into_iter().flatten();
+        let folder = folders.find(|folder| self.blocks(folder))?;
+        let reason = format!("the category of {folder}/ has to be settled first");
+        Some((Status::Held, reason))
     }
 
     /// Blocks the steps in a folder.

@@ -821,6 +821,57 @@ async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_
     }
 }
 
+/// A file is read at its place after the renames of folders. If no folder is renamed, another article's file is there.
+#[tokio::test]
+async fn an_article_of_a_folder_that_was_not_renamed_is_not_read_from_another_articles_file() {
+    let world = hostile::world().await;
+    let mut categories = ["a", "b", "c"].map(|slug| (world.category(slug), slug));
+    // Categories are planned by their ids: the first one frees its name for the second one.
+    categories.sort();
+    let [(one, a), (two, b), (three, c)] = categories;
+    world.article(one, "n0", "<p>of one</p>");
+    let leaving = world.article(two, "n0", "<p>of two</p>");
+    world.article(three, "n1", "<p>of three</p>");
+    hostile::sync(&world).await;
+    let sandbox = world.sandbox();
+    sandbox.edit_category(one, |category| "alpha".clone_into(&mut category.slug));
+    sandbox.edit_category(two, |category| a.clone_into(&mut category.slug));
+    sandbox.edit(leaving, |article| article.category_id = three);
+    world.clock.advance(Duration::from_hours(25));
+    for folder in [a, b] {
+        let path = world.path(&format!("{folder}/_category.yaml"));
+        when(
+            &world,
+            "GET",
+            "/api/category/",
+            save(path, "name: ", "name: My "),
+        );
+    }
+    let report = hostile::sync(&world).await;
+    let moved = format!("move local {c}/n0.html held");
+    assert!(lines(&report).contains(&moved), "{report:#?}");
+    assert!(
+        world
+            .read(&format!("{a}/n0.html"))
+            .contains("<p>of one</p>")
+    );
+    assert!(
+        world
+            .read(&format!("{b}/n0.html"))
+            .contains("<p>of two</p>")
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.requests.delete, 0);
+    assert!(world.read("alpha/n0.html").contains("<p>of one</p>"));
+    assert!(
+        world
+            .read(&format!("{c}/n0.html"))
+            .contains("<p>of two</p>")
+    );
+    assert_settled(&world).await;
+}
+
 /// The name of a scene, the change before the cycle, and the paths in motion.
 type Scene = (&'static str, fn(&Stage), &'static [&'static str]);
 
