@@ -174,13 +174,12 @@ impl Observation {
                 .all(|id| self.base.articles.contains_key(&id))
     }
 
-    /// Reopens conflicts whose copy is gone while the file is as it was shown: their copies are written again. In a git
-    /// work tree, a missing copy is no decision, because `git clean` and `git stash -u` remove copies.
+    /// Reopens conflicts whose copy is gone while the file has the words that were shown: their copies are written
+    /// again. In a git work tree, a missing copy is no decision, because `git clean` and `git stash -u` remove copies.
     pub(super) fn reopen_conflicts(&mut self) {
         for row in self.base.conflicts.values_mut() {
             let file = self.paired.files.get(&row.id);
-            let is_as_shown =
-                file.is_some_and(|file| file.version == row.local && file.place == row.place);
+            let is_as_shown = file.is_some_and(|file| file.version.same_words(&row.local));
             if is_as_shown && has_lost_copy(&self.local, row) {
                 row.copy = None;
             }

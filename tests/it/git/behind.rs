@@ -513,6 +513,21 @@ fn a_copy_that_git_removed_settles_no_conflict() {
     assert_eq!(team.live(), "<p>Mine and new.</p>");
 }
 
+#[test]
+fn a_new_name_does_not_make_a_missing_copy_a_decision() {
+    let team = Team::new();
+    team.publish("Old.", "New.");
+    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.sync(3);
+    let mirror = team.c.0.mirror();
+    std::fs::rename(mirror.join(ONE), mirror.join("start/uno.html")).expect("renamed");
+    team.c.sync(3);
+    team.c.0.remove("start/one.conflict.html");
+    team.c.sync(3);
+    assert!(team.c.0.exists("start/uno.conflict.html"));
+    assert_eq!(team.live(), "<p>New.</p>");
+}
+
 /// A conflict in C's mirror, and C's text taken back by git.
 fn in_conflict_and_stashed() -> Team {
     let team = Team::new();
