@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
 use crate::engine::history::category::keep_category_there;
 use crate::engine::listing::Listing;
-use crate::engine::observation::Observation;
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::ports::{begin_phase, report_done};
 use crate::engine::settings::{Cause, Settings};
 use crate::mirror::disk::Disk;
@@ -18,7 +18,7 @@ use crate::model::base::CategoryRow;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
-use crate::service::{RemoteCategory, Service};
+use crate::service::{ErrorKind, RemoteCategory, Service};
 use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,10 +95,11 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     Ok(wanted.into_iter().collect())
 }
 
+/// Reads categories. The row of a category that is gone, as its articles are, is removed from the base.
 pub(super) async fn read_categories<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     wanted: &[CategoryId],
-    base: &Base,
+    base: &mut Base,
     listing: &mut Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -133,6 +134,18 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 observed.stop_for(error);
                 break;
             }
+            Err(error)
+                if error.kind == ErrorKind::NotFound
+                    && observed.extent == Extent::All
+                    && base.categories.contains_key(&id)
+                    && !has_articles(id, base, listing) =>
+            {
+                tracing::info!(category = %id, "the service has no such category any more");
+                answers.note(Target::Category(id), None);
+                base.categories.remove(&id);
+                let store = &mut engine.store;
+                store.write_unless_dry_run(|tx| tx.remove_category(id))?;
+            }
             Err(error) => {
                 let why = format!("its category cannot be read: {error}");
                 report_unread(&engine.settings, id, why.clone(), false, base, observed);
@@ -143,6 +156,19 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
         report_done(&engine.teller, done as u64 + 1);
     }
     Ok(())
+}
+
+/// Returns whether a category has articles, or may get some, by the base or by the listing.
+fn has_articles(id: CategoryId, base: &Base, listing: &Listing) -> bool {
+    let rows = base.articles.values();
+    let rows = rows.flat_map(|row| [row.local.category, row.remote.category]);
+    let creations = base.creations.iter();
+    let creations = creations.map(|creation| creation.first.version.category);
+    let listed = listing.articles.values().filter_map(Remote::present);
+    let listed = listed.map(|seen| seen.version.category);
+    let bodiless = listing.bodiless.values().map(|article| article.category);
+    let mut all = rows.chain(creations).chain(listed).chain(bodiless);
+    all.any(|category| category == id)
 }
 
 /// Reports a category that cannot be read, or is another workspace's. The latter is a problem only if a folder or the
@@ -221,7 +247,7 @@ pub(super) fn note_if_foreign(
 /// are marked.
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &Base,
+    base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let unknown_ids: BTreeSet<ArticleId> = observed
@@ -231,7 +257,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
         .filter(|id| !base.articles.contains_key(id))
         .copied()
         .collect();
-    let unplaced = |remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
+    let unplaced = |base: &Base, remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
         unknown_ids
             .iter()
             .filter_map(|id| Some((*id, remote.articles.get(id)?.present()?.version.category)))
@@ -240,7 +266,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
             })
             .collect()
     };
-    let wanted: BTreeSet<CategoryId> = unplaced(&observed.remote)
+    let wanted: BTreeSet<CategoryId> = unplaced(base, &observed.remote)
         .into_iter()
         .map(|(_, category)| category)
         .filter(|category| !observed.remote.foreign.contains(category))
@@ -248,7 +274,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     let wanted: Vec<CategoryId> = wanted.into_iter().collect();
     let mut listing = Listing::default();
     read_categories(engine, &wanted, base, &mut listing, observed).await?;
-    for (id, category) in unplaced(&observed.remote) {
+    for (id, category) in unplaced(base, &observed.remote) {
         let entry = if observed.remote.foreign.contains(&category) {
             Remote::Foreign
         } else {

@@ -113,7 +113,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
         older: BTreeSet::new(),
         problems: scanned.problems,
     };
-    take_listing(engine, &base, listing, &mut observed).await?;
+    take_listing(engine, &mut base, listing, &mut observed).await?;
     ask_for_old_copies(engine, &mut base, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();

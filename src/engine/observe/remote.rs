@@ -60,7 +60,7 @@ pub(super) async fn list<S: Service, D: Disk>(
 
 pub(super) async fn take_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &Base,
+    base: &mut Base,
     mut listing: Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -231,7 +231,7 @@ pub(super) fn use_bodies(
 /// Fetches the bodies that the listing lacks: by category, if several of one are new.
 async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &Base,
+    base: &mut Base,
     listing: &mut Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {

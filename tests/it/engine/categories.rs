@@ -243,6 +243,46 @@ async fn f052_a_removed_folder_is_said_once_and_comes_back_with_an_article() {
 }
 
 #[tokio::test]
+async fn a_category_that_was_deleted_in_the_dashboard_is_forgotten() {
+    for is_removed in [false, true] {
+        let (world, ..) = World::start(&[("one", TEXT)]).await;
+        let other = world.category("other");
+        let id = world.article(other, "a", TEXT);
+        world.sync().await;
+        let path = format!("/api/category/{other}");
+        // The service has no such category, and its slug is free.
+        let free = |category: &mut kbsync::sandbox::Category| "free".clone_into(&mut category.slug);
+        world.sandbox().edit_category(other, free);
+        let gone = r#"{"success":false,"message":"No such category"}"#;
+        let gone = FaultKind::Status(404, gone.to_owned());
+        let gone = Fault::always(Matcher::new("GET", &path), gone);
+        world.sandbox().inject(gone);
+        // The category stays while it has articles.
+        world.clock.advance(Duration::from_hours(25));
+        let report = world.sync().await;
+        assert!(problems(&report)[0].contains("its category cannot be read"));
+        world.sandbox().remove(id);
+        let report = world.sync().await;
+        assert_eq!(lines(&report), ["delete local other/a.html done"]);
+        let report = world.sync().await;
+        let told = problems(&report);
+        assert!(told[0].contains("correct the `id:` line"), "{told:?}");
+        if is_removed {
+            std::fs::remove_dir_all(world.path("other")).expect("removed");
+        } else {
+            let yaml = world.read("other/_category.yaml");
+            let line = yaml.lines().find(|line| line.starts_with("id:"));
+            world.edit("other/_category.yaml", line.expect("an id"), "");
+        }
+        let report = world.sync().await;
+        let new = (!is_removed).then_some("create-category remote other done");
+        assert_eq!(lines(&report), Vec::from_iter(new));
+        assert_eq!(problems(&report), [""; 0]);
+        world.is_quiet().await;
+    }
+}
+
+#[tokio::test]
 async fn f052_a_folder_that_comes_back_under_its_name_is_the_same_category() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
     let billing = world.category("billing");
