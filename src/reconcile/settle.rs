@@ -35,8 +35,9 @@ pub(super) fn settle_article(
     if excluded {
         return Outcome::Excluded;
     }
-    let Some(to) = place_after(planner, case, &way) else {
-        return homeless(planner, id, Some(&file.place), seen);
+    let to = match place_after(planner, case, &way) {
+        Ok(to) => to,
+        Err(outcome) => return outcome,
     };
     way.pushed.retain(|_| direction.pushes());
     let needs_id = file.id != Some(id);
@@ -183,24 +184,26 @@ pub(super) fn all_fields(one: &[Field], other: &[Field]) -> Vec<Field> {
 }
 
 /// Returns the place of the file after the step: a pulled address or category moves the file, unless a writer chose its
-/// name. `None`: the folder of the category is unknown.
+/// name. The error is the outcome for the article if its new folder is unknown or out of reach.
 fn place_after(
     planner: &mut Planner<'_>,
     case: Case<'_>,
     way: &ThreeWay<Version>,
-) -> Option<Place> {
-    let Case { id, file, .. } = case;
+) -> Result<Place, Outcome> {
+    let Case { id, file, seen, .. } = case;
     let from = planner.placed(&file.place);
     let slug = way.pulled.contains(&Field::Slug);
     let category = way.pulled.contains(&Field::Category);
     if !slug && !category {
-        return Some(from);
+        return Ok(from);
     }
+    let known = planner.names.folder(way.merged.category).is_some();
     let folder = if category {
-        let folder = planner.folder_for(way.merged.category)?;
-        if planner.world.local.unreadable.contains(&folder) {
-            return None;
-        }
+        let folder = planner.folder_for(way.merged.category);
+        let unreadable = &planner.world.local.unreadable;
+        let Some(folder) = folder.filter(|folder| !unreadable.contains(folder)) else {
+            return Err(homeless(planner, id, Some(&file.place), seen));
+        };
         folder
     } else {
         from.folder.clone()
@@ -212,8 +215,24 @@ fn place_after(
     } else {
         planner.names.keep_name(&folder, &from, id)
     };
+    if to == from || !(planner.world.out_of_reach.0)(&to) {
+        planner.names.reserve_again(&from);
+        return Ok(to);
+    }
+    planner.names.free(&to);
     planner.names.reserve_again(&from);
-    Some(to)
+    if !category {
+        // The file gets a `slug:` line.
+        return Ok(from);
+    }
+    if !known {
+        planner.names.take_back(way.merged.category);
+    }
+    let message = format!(
+        "its article moved to {to} on the service, which `.kbsyncignore` leaves out, or which is being written"
+    );
+    planner.problem(&file.place, Some(id), message);
+    Err(Outcome::Unknown)
 }
 
 /// The changes of `enabled` and `draft`.

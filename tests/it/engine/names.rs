@@ -494,6 +494,31 @@ async fn f048_what_is_ignored_is_not_written_either() {
 }
 
 #[tokio::test]
+async fn an_article_that_moves_to_an_ignored_place_keeps_its_file() {
+    let world = World::new().await;
+    let (start, internal) = (world.category("start"), world.category("internal"));
+    let ids = ["one", "two"].map(|slug| world.article(start, slug, TEXT));
+    world.write(".kbsyncignore", "secret.html\ninternal/\n");
+    world.sync().await;
+    let sandbox = world.sandbox();
+    sandbox.edit(ids[0], |article| "secret".clone_into(&mut article.slug));
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update local start/one.html done"]);
+    assert!(world.read("start/one.html").contains("slug: secret\n"));
+    world.is_quiet().await;
+    sandbox.edit(ids[1], |article| article.category_id = internal);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), [""; 0]);
+    let told = problems(&report);
+    assert!(told[0].contains("`.kbsyncignore` leaves out"), "{told:?}");
+    assert!(world.exists("start/two.html") && !world.exists("internal"));
+    world.write(".kbsyncignore", "");
+    let report = world.sync().await;
+    assert_eq!(lines(&report)[1], "move local internal/two.html done");
+    world.is_quiet().await;
+}
+
+#[tokio::test]
 async fn a_name_that_is_taken_by_something_else_is_left_to_it() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
     world.write("start/new.html", "no article at all");
