@@ -277,10 +277,15 @@ pub(super) fn is_marker(line: &str, marker: &str) -> bool {
         .is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(' '))
 }
 
-/// Finds the id in a file, even in a broken file: the first unindented `id:` line before the body, else the first
-/// indented one. The id must be found even if a line of dashes is missing or doubled, if something was inserted before
-/// it, or if an editor saved the file as UTF-16.
+/// Finds the id in a file, even in a broken file: the first of [`find_ids`].
 pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
+    find_ids(bytes).first().copied()
+}
+
+/// Finds the ids in a file, even in a broken file: the unindented `id:` lines before the body, then the indented ones.
+/// An id must be found even if a line of dashes is missing or doubled, if something was inserted before it, or if an
+/// editor saved the file as UTF-16.
+pub(super) fn find_ids(bytes: &[u8]) -> Vec<Uuid> {
     // In UTF-16, every second byte of ASCII is zero.
     let head = bytes.iter().take(ID_SEARCH).filter(|byte| **byte != 0);
     let head: Vec<u8> = head.copied().collect();
@@ -298,9 +303,10 @@ pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
             (*dashes < 2).then_some(line)
         })
         .collect();
-    let unindented = lines.iter().filter(|line| !line.starts_with([' ', '\t']));
-    let mut by_certainty = unindented.chain(&lines);
-    by_certainty.find_map(|line| id_in_line(line))
+    let (indented, unindented): (Vec<&str>, Vec<&str>) =
+        lines.iter().partition(|line| line.starts_with([' ', '\t']));
+    let by_certainty = unindented.into_iter().chain(indented);
+    by_certainty.filter_map(id_in_line).collect()
 }
 
 fn id_in_line(line: &str) -> Option<Uuid> {

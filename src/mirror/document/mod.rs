@@ -135,6 +135,19 @@ impl Document {
         Self::parse(bytes).map_or_else(|problem| problem.id, |document| document.id())
     }
 
+    /// Returns all articles that a file names, as after a bad merge of two files.
+    pub fn ids_in(bytes: &[u8]) -> Vec<ArticleId> {
+        Self::parse(bytes).map_or_else(
+            |_| {
+                frame::find_ids(bytes)
+                    .into_iter()
+                    .map(ArticleId::new)
+                    .collect()
+            },
+            |document| document.id().into_iter().collect(),
+        )
+    }
+
     /// Checks the lengths of the fields, and that the body has no conflict markers.
     fn check(&self) -> Result<(), NotReady> {
         let words = &self.words;

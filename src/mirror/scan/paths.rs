@@ -131,8 +131,8 @@ pub fn find_strays(
             found.unreadable.push(place);
             continue;
         };
-        let id = Document::id_in(&content.bytes);
-        found.ids.extend(id.map(|id| (place, id)));
+        let ids = Document::ids_in(&content.bytes).into_iter();
+        found.ids.extend(ids.map(|id| (place.clone(), id)));
     }
     Ok(found)
 }

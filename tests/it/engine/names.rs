@@ -322,6 +322,19 @@ async fn an_id_in_a_file_that_is_not_ready_is_present_wherever_it_lies() {
 }
 
 #[tokio::test]
+async fn every_id_in_a_file_that_is_not_ready_is_present() {
+    let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT), ("three", TEXT)]).await;
+    let [one, two] = [ids[0], ids[1]];
+    let both = format!("---\nid: {one}\ntitle: One\nid: {two}\ntitle: Two\n---\n{TEXT}\n");
+    world.write("start/both.html", &both);
+    world.remove("start/one.html");
+    world.remove("start/two.html");
+    let report = world.sync().await;
+    assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
+    assert_eq!(problems(&report).len(), 2, "{:?}", report.problems);
+}
+
+#[tokio::test]
 async fn f066_an_article_about_git_may_show_conflict_markers() {
     let shown = "<pre>\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n</pre>";
     let (world, _, ids) = World::start(&[("git", shown), ("one", TEXT)]).await;
