@@ -4,7 +4,7 @@
 use super::category_files::{NewYaml, scanned_yaml, settle_here, write_yaml};
 use super::guard_read::mark_for_reading;
 use super::record::category_row;
-use super::{ApplyState, StepResult, failed, not_done, not_written, wait_for_person};
+use super::{ApplyState, StepResult, failed, not_done, not_written};
 use crate::engine::Engine;
 use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
@@ -45,7 +45,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     };
     let service = &engine.service;
     let send = async || service.create_category(&request).await;
-    let (answer, is_lost) = post_until_answered(&*engine.clock, folder, send).await;
+    let (answer, _) = post_until_answered(&*engine.clock, folder, send).await;
     let mut error = match answer {
         Ok(created) => return category_born(&mut engine.journal(), new, created, state),
         Err(error) => error,
@@ -57,9 +57,6 @@ pub(super) async fn create_category<S: Service, D: Disk>(
              {folder}/{CATEGORY_FILE}",
             error.message, version.slug
         );
-        if is_lost {
-            return wait_for_person(&mut engine.store, action, error.message);
-        }
     }
     not_done(&mut engine.store, action, error, state)
 }
