@@ -13,10 +13,9 @@ pub(super) const MAX_YAML: usize = 1 << 20;
 /// The largest article file that is read, including front matter.
 pub(super) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 
-/// Returns whether a document has the content of a version, except its category, which the folder decides.
-pub(super) fn says(document: &Document, version: &Version) -> bool {
-    let slug = document.slug().unwrap_or(&version.slug).to_owned();
-    document.version(slug, version.category) == *version
+/// Returns whether a document at a place has the content of a version, except its category, which the folder decides.
+pub(super) fn says(document: &Document, place: &Place, version: &Version) -> bool {
+    slug_at(document, place).is_ok_and(|slug| document.version(slug, version.category) == *version)
 }
 
 /// Returns the slug of an article's file: that of its line, or else of its name.

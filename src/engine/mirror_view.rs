@@ -301,7 +301,7 @@ fn is_article(disk: &impl Disk, row: &ArticleRow, stamp: Stamp) -> bool {
     Document::parse(&content.bytes).is_ok_and(|document| {
         document.id() == Some(row.id)
             && document.flags() == row.file_flags
-            && says(&document, &row.local)
+            && says(&document, &row.place, &row.local)
     })
 }
 

@@ -298,7 +298,7 @@ fn is_scanned(
         original.is_some_and(|file| file.place != *new.place)
     };
     let is_same = scanned.is_some_and(|stamp| stamp.inode == content.stamp.inode);
-    document.id().is_none_or(is_copy) && (is_same || says(document, &new.file.version))
+    document.id().is_none_or(is_copy) && (is_same || says(document, new.place, &new.file.version))
 }
 
 /// Returns the present file of a new article.

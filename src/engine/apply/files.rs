@@ -330,7 +330,7 @@ pub(super) fn remove_file<D: Disk>(
     let document = Document::parse_with_markers(&content.bytes).ok();
     // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
-    let holds = |document: &Document| says(document, version);
+    let holds = |document: &Document| says(document, place, version);
     if racy && !document.as_ref().is_some_and(holds) {
         return Ok(file_changed());
     }

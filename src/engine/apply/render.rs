@@ -44,7 +44,7 @@ pub(super) fn rendered<D: Disk>(
         Err(_) => return Ok(Err(file_changed())),
     };
     let known = |had: &Version| {
-        says(&document, had) && (unchanged || knows_flags(&document, settle, state))
+        says(&document, from, had) && (unchanged || knows_flags(&document, settle, state))
     };
     let unchanged = unchanged && !racy;
     if !unchanged && !settle.had().is_some_and(known) {

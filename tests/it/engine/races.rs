@@ -431,6 +431,24 @@ async fn f080_a_file_that_is_saved_between_scan_and_write_waits_and_then_merges(
 }
 
 #[tokio::test]
+async fn a_slug_line_that_is_removed_between_scan_and_write_stays_removed() {
+    let (world, _, ids) = articles(1).await;
+    world.edit("a/n0.html", "title:", "slug: other\ntitle:");
+    hostile::sync(&world).await;
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.text = "<p>theirs</p>".into());
+    let path = world.path("a/n0.html");
+    when(&world, "GET", LISTING, save(path, "slug: other\n", ""));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update local a/n0.html skipped"]);
+    assert!(!world.read("a/n0.html").contains("slug:"));
+    hostile::sync(&world).await;
+    assert_eq!(world.sandbox().article(ids[0]).expect("there").slug, "n0");
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
 async fn f080_every_kind_of_save_in_that_instant_is_kept() {
     for (from, to, waits) in [
         ("title: n0", "title: Mine", true),
