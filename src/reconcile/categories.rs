@@ -66,11 +66,10 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         return;
     }
     // A command limited to some files still creates a category that one of the files needs.
-    let needed =
-        world.policy.covers_folder(&local.folder)
-            || world.paired.fresh.iter().any(|file| {
-                file.version.category == provisional && world.policy.covers(&file.place)
-            });
+    let mut files = world.paired.fresh.iter().chain(world.paired.files.values());
+    let needed = world.policy.covers_folder(&local.folder)
+        || files
+            .any(|file| file.version.category == provisional && world.policy.covers(&file.place));
     if !needed {
         return;
     }

@@ -362,6 +362,26 @@ async fn an_article_moves_into_a_folder_that_is_new() {
 }
 
 #[tokio::test]
+async fn a_command_about_one_file_creates_the_category_that_the_file_moves_to() {
+    let (world, ..) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    world.rename("start/one.html", "fresh-one/one.html");
+    let report = world
+        .run(&CycleRequest {
+            scope: vec!["fresh-one/one.html".to_owned()],
+            ..CycleRequest::new(Direction::Both)
+        })
+        .await;
+    assert_eq!(
+        lines(&report),
+        [
+            "create-category remote fresh-one done",
+            "move remote fresh-one/one.html done"
+        ]
+    );
+    world.is_quiet().await;
+}
+
+#[tokio::test]
 async fn a_missing_category_yaml_is_written_again() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
     let before = world.files();
