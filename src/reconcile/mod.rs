@@ -187,6 +187,12 @@ impl<'a> Planner<'a> {
         if let Some(folder) = self.world.hidden_folder(id, &slug) {
             return Some(folder);
         }
-        Some(self.names.give_folder(id, &slug))
+        let row = self.world.base.categories.get(&id);
+        let own = row.and_then(|row| row.folder.as_deref());
+        // A folder with a `_category.yaml` that is not this category's is left alone.
+        let mut local = self.world.local.categories.iter();
+        let own = own.filter(|own| local.all(|category| category.folder != *own));
+        let own = own.filter(|folder| self.names.give_back(id, folder));
+        Some(own.map_or_else(|| self.names.give_folder(id, &slug), str::to_owned))
     }
 }

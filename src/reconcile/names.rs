@@ -60,6 +60,18 @@ impl Names {
         name
     }
 
+    /// Gives a category its known folder, which may have leftovers such as images, but nothing that is synced. Returns
+    /// whether the folder is there, and no category has it.
+    pub(super) fn give_back(&mut self, id: CategoryId, folder: &str) -> bool {
+        let is_free =
+            self.files.contains_key(folder) && self.folders.values().all(|other| other != folder);
+        if is_free {
+            self.folders.insert(id, folder.to_owned());
+            self.top.insert(path::fold(folder));
+        }
+        is_free
+    }
+
     /// Takes a folder back from a category that does not need it.
     pub(super) fn take_back(&mut self, id: CategoryId) {
         if let Some(name) = self.folders.remove(&id) {

@@ -283,6 +283,28 @@ async fn a_category_that_was_deleted_in_the_dashboard_is_forgotten() {
 }
 
 #[tokio::test]
+async fn a_category_whose_folder_has_only_leftovers_keeps_its_folder() {
+    let (world, ..) = World::start(&[("one", TEXT)]).await;
+    let billing = world.category("billing");
+    world.article(billing, "a", TEXT);
+    world.sync().await;
+    world.remove("billing/a.html");
+    world.remove("billing/_category.yaml");
+    world.write("billing/picture.png", "a picture");
+    world.sync().await;
+    world.article(billing, "b", TEXT);
+    let report = world.sync().await;
+    assert_eq!(
+        lines(&report),
+        [
+            "create-category local billing done",
+            "create local billing/b.html done"
+        ]
+    );
+    world.is_quiet().await;
+}
+
+#[tokio::test]
 async fn f052_a_folder_that_comes_back_under_its_name_is_the_same_category() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
     let billing = world.category("billing");
@@ -341,6 +363,26 @@ async fn files_of_a_removed_folder_that_went_elsewhere_are_moves() {
 }
 
 #[tokio::test]
+async fn a_command_about_one_file_creates_the_category_that_the_file_moves_to() {
+    let (world, ..) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    world.rename("start/one.html", "fresh-one/one.html");
+    let report = world
+        .run(&CycleRequest {
+            scope: vec!["fresh-one/one.html".to_owned()],
+            ..CycleRequest::new(Direction::Both)
+        })
+        .await;
+    assert_eq!(
+        lines(&report),
+        [
+            "create-category remote fresh-one done",
+            "move remote fresh-one/one.html done"
+        ]
+    );
+    world.is_quiet().await;
+}
+
+#[tokio::test]
 async fn an_article_moves_into_a_folder_that_is_new() {
     let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
     world.rename("start/one.html", "fresh-one/one.html");
@@ -357,26 +399,6 @@ async fn an_article_moves_into_a_folder_that_is_new() {
     assert_eq!(
         world.sent()[1],
         format!("PUT article {{\"category_id\":\"{fresh}\"}}")
-    );
-    world.is_quiet().await;
-}
-
-#[tokio::test]
-async fn a_command_about_one_file_creates_the_category_that_the_file_moves_to() {
-    let (world, ..) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
-    world.rename("start/one.html", "fresh-one/one.html");
-    let report = world
-        .run(&CycleRequest {
-            scope: vec!["fresh-one/one.html".to_owned()],
-            ..CycleRequest::new(Direction::Both)
-        })
-        .await;
-    assert_eq!(
-        lines(&report),
-        [
-            "create-category remote fresh-one done",
-            "move remote fresh-one/one.html done"
-        ]
     );
     world.is_quiet().await;
 }
