@@ -72,7 +72,7 @@ impl<D: Disk> Journal<'_, D> {
         let (slot, place, now) = (row.slot, &row.place, self.store.now());
         let mut found = self.disk.look_aside(Area::Displaced, slot, at(place))?;
         if found.is_none() && (self.disk.look_aside(Area::Stage, slot, at(place))?).is_some() {
-            // The file could not be displaced before.
+            // The disk refused, or a crash came in between.
             self.disk.displace(slot, at(place))?;
             found = self.disk.look_aside(Area::Displaced, slot, at(place))?;
         }
@@ -145,16 +145,6 @@ impl<D: Disk> Journal<'_, D> {
 /// Returns whether a displaced file has stayed long enough.
 fn is_old(row: &DisplacedRow, now: Timestamp) -> bool {
     now.millis_since(row.since) >= KEEP_FOR
-}
-
-/// Displaces the recorded files that a crash left in the stage.
-pub(super) fn displace_again(disk: &impl Disk, rows: &[DisplacedRow]) {
-    for row in rows {
-        let left = disk.look_aside(Area::Stage, row.slot, at(&row.place));
-        if let Ok(Some(_)) = left {
-            displace(disk, row);
-        }
-    }
 }
 
 /// Returns the row of the file that a change replaced: under its present stamp or, if its content changed, under the

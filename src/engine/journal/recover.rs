@@ -16,7 +16,7 @@
 //! change, the next look decides as usual. Recovery is idempotent. An entry that the disk refuses stays open, and its
 //! files are left alone until it is settled.
 
-use super::displaced::{came_from, came_out, displace, displace_again};
+use super::displaced::{came_from, came_out, displace};
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::seen_there;
@@ -131,7 +131,6 @@ impl<D: Disk> Journal<'_, D> {
         }));
         let lost = self.store.last_slot()? == 0;
         let swept = self.disk.sweep(&known, lost);
-        displace_again(self.disk, &displaced);
         match swept {
             Ok(swept) => {
                 if swept.count > 0 {
