@@ -350,15 +350,13 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
-    // A file that is not ready may be the moved file, unless it is at an article's place. Such a file has a problem of
-    // its own; an ignored file has none.
-    let is_known = |place: &Place| base.articles.values().any(|row| row.place == *place);
+    // A file that is not ready may be the moved file. It has a problem of its own; an ignored file has none.
     let has_problem = |place: &Place| {
         let path = place.to_string();
         observed.problems.iter().any(|problem| problem.path == path)
     };
     let mut unknown = local.unknown.iter().filter(|file| file.id.is_none());
-    let is_unready = unknown.any(|file| !is_known(&file.place) && has_problem(&file.place));
+    let is_unready = unknown.any(|file| has_problem(&file.place));
     observed.request.in_motion.paths.is_empty()
         && local.complete
         && is_seen
