@@ -165,10 +165,30 @@ pub struct RequestId(pub i64);
 pub enum PendingRequest {
     /// `POST /api/article`.
     CreateArticle(Creation),
+    /// A request for an article that exists: a look shows whether it arrived.
+    #[serde(untagged)]
+    Change(PutOrDelete),
+}
+
+/// A PUT or DELETE of an article.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PutOrDelete {
     /// `PUT /api/article/{id}`.
-    UpdateArticle(Update),
+    #[serde(rename = "update_article")]
+    Put(Update),
     /// `DELETE /api/article/{id}`.
-    DeleteArticle(Deletion),
+    #[serde(rename = "delete_article")]
+    Delete(Deletion),
+}
+
+impl PutOrDelete {
+    /// Returns the article.
+    pub fn id(&self) -> ArticleId {
+        match self {
+            Self::Put(update) => update.id,
+            Self::Delete(deletion) => deletion.id,
+        }
+    }
 }
 
 /// A `PUT /api/article/{id}` under way.

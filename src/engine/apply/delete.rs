@@ -8,7 +8,7 @@ use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
 use crate::engine::history::noted;
 use crate::engine::journal::Journal;
-use crate::engine::pending::{PENDING, PutOrDelete, is_pending};
+use crate::engine::pending::{PENDING, is_pending};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
 use crate::model::base::ArticleRow;
@@ -17,7 +17,7 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Deed, Deletion, Outcome, RowChange, SeenVersion};
+use crate::state::{Deed, Deletion, Outcome, PutOrDelete, RowChange, SeenVersion};
 
 /// Deletes an article whose file was removed.
 pub(super) async fn delete_article<S: Service, D: Disk>(

@@ -9,15 +9,15 @@ use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
 use crate::engine::observation::Moment;
 use crate::engine::pending::{
-    PENDING, PutOrDelete, Recorded, SendOutcome, TRIES, end_request, is_pending, may_repeat,
-    send_request, store_request, wait_to_repeat,
+    PENDING, Recorded, SendOutcome, TRIES, end_request, is_pending, may_repeat, send_request,
+    store_request, wait_to_repeat,
 };
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Revision, Timestamp};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
-use crate::state::{RequestId, RowChange, Update};
+use crate::state::{PutOrDelete, RowChange, Update};
 
 /// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
@@ -103,11 +103,11 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
 ) -> anyhow::Result<Result<Recorded, StepResult>> {
     let mut tries = 0;
     loop {
-        let (pending, request) = match store_then_read(engine, id, seen, change, state).await? {
+        let request = match store_then_read(engine, id, seen, change, state).await? {
             Ok(stored) => stored,
             Err(result) => return Ok(Err(result)),
         };
-        let error = match send_request(engine, pending, &request).await? {
+        let error = match send_request(engine, &request).await? {
             SendOutcome::Done(recorded) => return Ok(Ok(recorded)),
             SendOutcome::Changed => return Ok(Err(changed_meanwhile())),
             SendOutcome::Pending(error) => return Ok(Err(failed(error))),
@@ -139,34 +139,28 @@ async fn store_then_read<S: Service, D: Disk>(
     seen: &Seen,
     change: &MakeChange<'_, S, D>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<(RequestId, PutOrDelete), StepResult>> {
+) -> anyhow::Result<Result<PutOrDelete, StepResult>> {
     let request = match change(engine, state) {
         Ok(request) => request,
         Err(result) => return Ok(Err(result)),
     };
-    let pending = store_request(&mut engine.store, &request)?;
+    store_request(&mut engine.store, &request)?;
     let last_read = state.reseen.get(&id).copied();
     let new_request = match ensure_seen(engine, id, seen, state).await? {
         Some(result) => Err(result),
-        None if state.reseen.get(&id).copied() == last_read => return Ok(Ok((pending, request))),
+        None if state.reseen.get(&id).copied() == last_read => return Ok(Ok(request)),
         // During the read, a removed file may have come back, or the version may have been saved again, unchanged,
         // under another revision.
         None => change(engine, state),
     };
-    match new_request {
-        Ok(new_request) if new_request == request => Ok(Ok((pending, request))),
-        Ok(new_request) => {
-            end_request(&mut engine.store, pending, &request)?;
-            Ok(Ok((
-                store_request(&mut engine.store, &new_request)?,
-                new_request,
-            )))
-        }
-        Err(result) => {
-            end_request(&mut engine.store, pending, &request)?;
-            Ok(Err(result))
-        }
+    if new_request.as_ref().ok() == Some(&request) {
+        return Ok(new_request);
     }
+    end_request(&mut engine.store, id)?;
+    if let Ok(new_request) = &new_request {
+        store_request(&mut engine.store, new_request)?;
+    }
+    Ok(new_request)
 }
 
 /// Returns the rows that become true with an update.

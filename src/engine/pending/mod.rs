@@ -23,50 +23,9 @@ use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
 use crate::state::store::Store;
-use crate::state::{Attempt, Deletion, Outcome, PendingRequest, RequestId, Target, Update};
-pub(super) use answered::end_request;
+use crate::state::{Attempt, Outcome, PendingRequest, PutOrDelete, Target, Update};
 use answered::{record_arrived, record_changed};
 use std::time::Duration;
-
-/// A PUT or DELETE of an article: a look shows whether it arrived.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum PutOrDelete {
-    Put(Update),
-    Delete(Deletion),
-}
-
-impl PutOrDelete {
-    fn of(request: PendingRequest) -> Option<Self> {
-        match request {
-            PendingRequest::UpdateArticle(update) => Some(Self::Put(update)),
-            PendingRequest::DeleteArticle(deletion) => Some(Self::Delete(deletion)),
-            PendingRequest::CreateArticle(_) => None,
-        }
-    }
-
-    fn request(&self) -> PendingRequest {
-        match self {
-            Self::Put(update) => PendingRequest::UpdateArticle(update.clone()),
-            Self::Delete(deletion) => PendingRequest::DeleteArticle(deletion.clone()),
-        }
-    }
-
-    fn id(&self) -> ArticleId {
-        match self {
-            Self::Put(update) => update.id,
-            Self::Delete(deletion) => deletion.id,
-        }
-    }
-
-    /// Returns whether this is the version that the request is meant to replace or delete.
-    fn is_target_version(&self, version: &Version, revision: &Revision) -> bool {
-        let (digest, of) = match self {
-            Self::Put(update) => (Some(update.over), &update.over_revision),
-            Self::Delete(deletion) => (deletion.version, &deletion.revision),
-        };
-        of == revision && digest.is_none_or(|digest| digest == version.digest())
-    }
-}
 
 /// The result of a look for a request.
 enum Settled {
@@ -112,13 +71,13 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
         return Ok(());
     }
     let backoff = Backoff::read(&engine.store, &engine.request)?;
-    for (pending, change) in changes {
+    for change in changes {
         let target = Target::Request(change.id());
         if engine.request.cause == Cause::Background && backoff.is_backing_off(target) {
             continue;
         }
         let purpose = engine.request.purpose;
-        let Settled::Unclear(error) = settle(engine, pending, &change, purpose, true).await? else {
+        let Settled::Unclear(error) = settle(engine, &change, purpose, true).await? else {
             continue;
         };
         if let Some(error) = &error {
@@ -138,41 +97,47 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Returns the pending requests.
-fn pending(store: &Store) -> anyhow::Result<Vec<(RequestId, PutOrDelete)>> {
-    let pending_requests = store.pending_requests()?.into_iter();
-    let changes = pending_requests
-        .filter_map(|(pending, request)| Some((pending, PutOrDelete::of(request)?)));
+/// Returns the pending requests for articles that exist.
+fn pending(store: &Store) -> anyhow::Result<Vec<PutOrDelete>> {
+    let requests = store.pending_requests()?.into_iter();
+    let changes = requests.filter_map(|(_, request)| match request {
+        PendingRequest::Change(change) => Some(change),
+        PendingRequest::CreateArticle(_) => None,
+    });
     Ok(changes.collect())
 }
 
 /// Returns whether a request for an article is pending: then nothing else is sent for it.
 pub(super) fn is_pending(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
     let changes = pending(store)?;
-    Ok(changes.iter().any(|(_, change)| change.id() == id))
+    Ok(changes.iter().any(|change| change.id() == id))
 }
 
 /// Stores a request before it is sent.
-pub(super) fn store_request(store: &mut Store, change: &PutOrDelete) -> Outcome<RequestId> {
-    let request = change.request();
-    store.write(|tx| tx.add_pending_request(&request))
+pub(super) fn store_request(store: &mut Store, change: &PutOrDelete) -> Outcome<()> {
+    let request = PendingRequest::Change(change.clone());
+    store.write(|tx| tx.add_pending_request(&request).map(drop))
+}
+
+/// Ends a request whose outcome changes no row.
+pub(super) fn end_request(store: &mut Store, id: ArticleId) -> Outcome<()> {
+    store.write(|tx| tx.end_put_or_delete(id))
 }
 
 /// Sends a stored request once. After a lost response, looks at the article.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    pending: RequestId,
     change: &PutOrDelete,
 ) -> anyhow::Result<SendOutcome> {
     let error = match send_once(&engine.service, &engine.store, change).await? {
         Ok(answer) => {
-            let recorded = record_arrived(&mut engine.store, pending, change, answer.as_deref());
+            let recorded = record_arrived(&mut engine.store, change, answer.as_deref());
             return Ok(SendOutcome::Done(recorded?));
         }
         Err(error) => error,
     };
     if !error.answer_lost {
-        end_request(&mut engine.store, pending, change)?;
+        end_request(&mut engine.store, change.id())?;
         return Ok(SendOutcome::NotDone(error));
     }
     if !worth_another_try(&error) {
@@ -180,7 +145,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     }
     tracing::warn!(%error, "no answer to a write; checking whether it arrived");
     engine.clock.pause(pause(1)).await;
-    let settled = settle(engine, pending, change, Purpose::Push, false);
+    let settled = settle(engine, change, Purpose::Push, false);
     Ok(match settled.await? {
         Settled::Arrived(recorded) => SendOutcome::Done(recorded),
         Settled::NotArrived => SendOutcome::NotArrived(error),
@@ -279,7 +244,6 @@ pub(super) async fn wait_to_repeat(
 /// Looks up the outcome of a request, and records it. `is_later`: the request was sent in an earlier cycle.
 async fn settle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    pending: RequestId,
     change: &PutOrDelete,
     purpose: Purpose,
     is_later: bool,
@@ -291,11 +255,11 @@ async fn settle<S: Service, D: Disk>(
         // A GET does not find hidden articles; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             if matches!(change, PutOrDelete::Delete(_)) {
-                let recorded = record_arrived(&mut engine.store, pending, change, None)?;
+                let recorded = record_arrived(&mut engine.store, change, None)?;
                 return Ok(Settled::Arrived(recorded));
             }
             // Absent is not deleted: the questions about absent articles decide.
-            record_changed(&mut engine.store, pending, change, None)?;
+            record_changed(&mut engine.store, change, None)?;
             return Ok(Settled::Changed);
         }
         Err(error) => return Ok(Settled::Unclear(Some(error))),
@@ -304,11 +268,11 @@ async fn settle<S: Service, D: Disk>(
         return Ok(Settled::Unclear(None));
     };
     let version = version_with(&now, TextDigest::of(text));
-    if change.is_target_version(&version, &now.revision) {
+    if is_target_version(change, &version, &now.revision) {
         if !is_believed {
             return Ok(Settled::Unclear(None));
         }
-        end_request(&mut engine.store, pending, change)?;
+        end_request(&mut engine.store, change.id())?;
         return Ok(Settled::NotArrived);
     }
     // A replica may lag by several versions.
@@ -319,11 +283,20 @@ async fn settle<S: Service, D: Disk>(
     if let PutOrDelete::Put(update) = change
         && is_as_sent(&engine.store, update, &version, &now)?
     {
-        let recorded = record_arrived(&mut engine.store, pending, change, Some(&now))?;
+        let recorded = record_arrived(&mut engine.store, change, Some(&now))?;
         return Ok(Settled::Arrived(recorded));
     }
-    record_changed(&mut engine.store, pending, change, Some(&now))?;
+    record_changed(&mut engine.store, change, Some(&now))?;
     Ok(Settled::Changed)
+}
+
+/// Returns whether this is the version that a request is meant to replace or delete.
+fn is_target_version(change: &PutOrDelete, version: &Version, revision: &Revision) -> bool {
+    let (digest, of) = match change {
+        PutOrDelete::Put(update) => (Some(update.over), &update.over_revision),
+        PutOrDelete::Delete(deletion) => (deletion.version, &deletion.revision),
+    };
+    of == revision && digest.is_none_or(|digest| digest == version.digest())
 }
 
 /// Returns whether an article has the sent content.
@@ -371,7 +344,7 @@ async fn read_back<S: Service, D: Disk>(
 /// Returns the problems of articles with pending requests.
 pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
     let mut problems = Vec::new();
-    for (_, change) in pending(store)? {
+    for change in pending(store)? {
         let id = change.id();
         let row = store.article(id)?;
         let problem = Problem {
@@ -389,14 +362,10 @@ pub(super) const PENDING: &str = "it is unknown whether the last change of this 
                                   again, and leaves the article alone until then; if this goes on, save the article in the \
                                   dashboard";
 
-/// Returns whether the service was unavailable. A request with an unreadable response is not repeated.
-fn is_down(error: &ServiceError) -> bool {
-    error.kind == ErrorKind::Unavailable
-}
-
 /// Returns whether a failed write needs another try or a look.
 fn worth_another_try(error: &ServiceError) -> bool {
-    is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
+    error.kind == ErrorKind::Unavailable
+        || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
 /// Returns whether a failed PUT of a category is worth a look. A throttled one is, because the wait for budget comes
@@ -405,9 +374,9 @@ pub(super) fn worth_another_look(error: &ServiceError) -> bool {
     is_throttled(error) || worth_another_try(error)
 }
 
-/// Returns whether a PUT or DELETE that did not arrive may be sent again.
+/// Returns whether a PUT or DELETE that did not arrive may be sent again; not after an unreadable response.
 pub(super) fn may_repeat(error: &ServiceError) -> bool {
-    is_throttled(error) || is_down(error)
+    is_throttled(error) || error.kind == ErrorKind::Unavailable
 }
 
 /// Returns whether a write was not carried out for lack of budget, ours or the service's.

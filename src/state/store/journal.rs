@@ -13,8 +13,8 @@ use super::{
 use crate::{
     model::{ArticleId, KnownFile, Version},
     state::{
-        Creation, DisplacedRow, Entry, Journalled, Outcome, PendingRequest, RequestId, RowChange,
-        Target,
+        Creation, DisplacedRow, Entry, Journalled, Outcome, PendingRequest, PutOrDelete, RequestId,
+        RowChange, Target,
     },
 };
 use rusqlite::params;
@@ -93,7 +93,7 @@ impl Store {
                 request: id.0,
                 ..creation
             }),
-            PendingRequest::UpdateArticle(_) | PendingRequest::DeleteArticle(_) => None,
+            PendingRequest::Change(_) => None,
         });
         Ok(creations.collect())
     }
@@ -167,6 +167,16 @@ impl Writing<'_> {
         self.run("DELETE FROM intents WHERE id = ?1", [id.0])
     }
 
+    /// Ends the PUT or DELETE of an article; an article has at most one.
+    pub fn end_put_or_delete(&mut self, id: ArticleId) -> Outcome<()> {
+        self.remove_attempt(Target::Request(id))?;
+        self.run(
+            "DELETE FROM intents \
+             WHERE coalesce(json ->> '$.update_article.id', json ->> '$.delete_article.id') = ?1",
+            [id.to_string()],
+        )
+    }
+
     /// Stores a further attempt to create an article, or the row of the created article.
     pub fn put_creation(&mut self, creation: &Creation) -> Outcome<()> {
         let pending = PendingRequest::CreateArticle(creation.clone());
@@ -201,11 +211,11 @@ fn named_by(pending: &PendingRequest) -> Vec<[u8; 32]> {
             let remote = creation.row.iter().map(|row| &row.remote);
             sent.chain(remote).flat_map(of).collect()
         }
-        PendingRequest::UpdateArticle(update) => {
+        PendingRequest::Change(PutOrDelete::Put(update)) => {
             let mut named = of(&update.version).to_vec();
             named.push(*update.over.as_bytes());
             named
         }
-        PendingRequest::DeleteArticle(_) => Vec::new(),
+        PendingRequest::Change(PutOrDelete::Delete(_)) => Vec::new(),
     }
 }

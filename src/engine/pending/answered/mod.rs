@@ -1,18 +1,17 @@
 //! Records the outcome of a request. The rows that become true with the response to an update are made by pure code.
 
-use super::{PutOrDelete, Recorded};
+use super::Recorded;
 use crate::engine::history::entry::edited_there;
 use crate::engine::observation::version_of;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{Field, TextDigest, Version, html};
 use crate::service::RemoteArticle;
-use crate::state::store::{Store, Writing};
-use crate::state::{Outcome, RequestId, RowChange, SeenVersion, Target, Update};
+use crate::state::store::Store;
+use crate::state::{PutOrDelete, RowChange, SeenVersion, Target, Update};
 
 /// Records a request that was carried out, and ends it.
 pub(super) fn record_arrived(
     store: &mut Store,
-    pending: RequestId,
     change: &PutOrDelete,
     answer: Option<&RemoteArticle>,
 ) -> anyhow::Result<Recorded> {
@@ -35,7 +34,7 @@ pub(super) fn record_arrived(
     }
     let before = store.article(change.id())?;
     store.write(|tx| {
-        end(tx, pending, change)?;
+        tx.end_put_or_delete(change.id())?;
         if let Some(text) = rewritten {
             tx.put_body(text)?;
         }
@@ -57,7 +56,6 @@ pub(super) fn record_arrived(
 /// Ends a request whose article changed or vanished since. The version to be replaced counts as superseded.
 pub(super) fn record_changed(
     store: &mut Store,
-    pending: RequestId,
     change: &PutOrDelete,
     found: Option<&RemoteArticle>,
 ) -> anyhow::Result<()> {
@@ -70,7 +68,7 @@ pub(super) fn record_changed(
         }
     };
     store.write(|tx| {
-        end(tx, pending, change)?;
+        tx.end_put_or_delete(change.id())?;
         // Ask for a hidden article at once.
         tx.remove_attempt(Target::Article(change.id()))?;
         let Some(mut row) = row else {
@@ -96,21 +94,6 @@ pub(super) fn record_changed(
         Ok(())
     })?;
     Ok(())
-}
-
-pub(in crate::engine) fn end_request(
-    store: &mut Store,
-    pending: RequestId,
-    change: &PutOrDelete,
-) -> anyhow::Result<()> {
-    store.write(|tx| end(tx, pending, change))?;
-    Ok(())
-}
-
-/// Ends a request.
-fn end(tx: &mut Writing<'_>, pending: RequestId, change: &PutOrDelete) -> Outcome<()> {
-    tx.end_pending_request(pending)?;
-    tx.remove_attempt(Target::Request(change.id()))
 }
 
 /// Returns the rows of a request, with the version in the response.

@@ -10,8 +10,8 @@ use crate::{
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
-        FigureRow, Outcome, Parked, PendingRequest, RowChange, Sent, StateError, Store, Update,
-        Visibility, Writing,
+        FigureRow, Outcome, Parked, PendingRequest, PutOrDelete, RowChange, Sent, StateError,
+        Store, Update, Visibility, Writing,
     },
 };
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn creation() -> Creation {
 fn pending_requests() -> Vec<PendingRequest> {
     vec![
         PendingRequest::CreateArticle(creation()),
-        PendingRequest::UpdateArticle(Update {
+        PendingRequest::Change(PutOrDelete::Put(Update {
             id: id(1),
             version: version("b"),
             fields: vec![Field::Title, Field::Text],
@@ -64,13 +64,13 @@ fn pending_requests() -> Vec<PendingRequest> {
             over: digest("over"),
             over_revision: Revision("1".to_owned()),
             rows: vec![RowChange::NoConflict(id(1))],
-        }),
-        PendingRequest::DeleteArticle(Deletion {
+        })),
+        PendingRequest::Change(PutOrDelete::Delete(Deletion {
             id: id(1),
             revision: Revision("2".to_owned()),
             version: Some(digest("over")),
             rows: vec![RowChange::NoArticle(id(1))],
-        }),
+        })),
     ]
 }
 
@@ -697,12 +697,12 @@ fn an_update_of_an_earlier_version_has_no_rows() {
     let fields = written["update_article"].as_object_mut().expect("a map");
     assert!(fields.remove("rows").is_some());
     let read: PendingRequest = serde_json::from_value(written).expect("read");
-    let PendingRequest::UpdateArticle(update) = now else {
+    let PendingRequest::Change(PutOrDelete::Put(update)) = now else {
         panic!("the second one is an update");
     };
     let rows = Vec::new();
     assert_eq!(
         read,
-        PendingRequest::UpdateArticle(Update { rows, ..update })
+        PendingRequest::Change(PutOrDelete::Put(Update { rows, ..update }))
     );
 }
