@@ -160,11 +160,12 @@ impl Obstacles {
         }
         // Until its folder is renamed, a file is not where the plan has it: another article's file may be there.
         let from = action.as_settle().and_then(Settle::from);
-        let from = from.map(|place| place.folder.as_str());
-        let mut folders = [Some(action.folder()), from].into_iter().flatten();
-        let folder = folders.find(|folder| self.blocks(folder))?;
+        let from = from.map(|place| (Status::Skipped, place.folder.as_str()));
+        let to = (Status::Held, action.folder());
+        let mut folders = [Some(to), from].into_iter().flatten();
+        let (status, folder) = folders.find(|(_, folder)| self.blocks(folder))?;
         let reason = format!("the category of {folder}/ has to be settled first");
-        Some((Status::Held, reason))
+        Some((status, reason))
     }
 
     /// Blocks the steps in a folder.

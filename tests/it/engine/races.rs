@@ -866,7 +866,7 @@ async fn an_article_of_a_folder_that_was_not_renamed_is_not_read_from_another_ar
         );
     }
     let report = hostile::sync(&world).await;
-    let moved = format!("move local {c}/n0.html held");
+    let moved = format!("move local {c}/n0.html skipped");
     assert!(lines(&report).contains(&moved), "{report:#?}");
     assert!(
         world
