@@ -10,18 +10,21 @@
 //!   first. Its staged file stays until the entry has ended: for a new file, an empty slot means "published".
 //! - A replaced or removed file stays displaced for a day (`displaced`).
 //!
-//! `recover` settles the entries that a crash left behind. The journal makes no decisions and no requests.
+//! `change` is a change before it is made; `recover` settles the entries that a crash left behind. The journal makes no decisions and no requests.
 
+mod change;
 pub(super) mod displaced;
 pub(super) mod recover;
 
+pub(super) use change::FileChange;
+
 use crate::engine::form::MAX_FILE;
-use crate::engine::history::entry::HistoryEntry;
-use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
+use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
-use crate::state::{DisplacedRow, Entry, FileEntry, Journalled, Outcome, RowChange};
+use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange};
+use change::in_order;
 use displaced::{came_out, displace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,19 +36,6 @@ pub(super) struct Journal<'a, D> {
 
 /// The largest number of files that are made durable one by one.
 pub(super) const MAX_SYNCED_SINGLY: usize = 8;
-
-/// One change of a file.
-#[derive(Clone, Debug)]
-pub(super) struct FileChange {
-    slot: Slot,
-    file: FileEntry,
-    /// Whether the staged bytes are durable.
-    durable: bool,
-    /// The history entry that is stored before the file is touched.
-    history: HistoryEntry,
-    /// The rows that become true with the change. They lack the file's new stamp, which is racy.
-    rows: Vec<RowChange>,
-}
 
 /// The reason that a change was not made.
 struct Failed {
@@ -337,108 +327,4 @@ fn is_cased(disk: &impl Disk, from: &Place, to: &Place, known: &KnownFile) -> bo
     from.folder == to.folder
         && fold(&from.file) == fold(&to.file)
         && found().is_some_and(|found| found.stamp == known.stamp)
-}
-
-impl FileChange {
-    fn new(slot: Slot, target: &Place, new: Option<Digest>) -> Self {
-        Self {
-            slot,
-            file: FileEntry {
-                target: target.clone(),
-                leaves: None,
-                new,
-                over: None,
-            },
-            durable: true,
-            history: HistoryEntry::default(),
-            rows: Vec::new(),
-        }
-    }
-
-    /// Makes a change that replaces a file.
-    pub(super) fn over(mut self, over: Option<KnownFile>) -> Self {
-        self.file.over = over;
-        self
-    }
-
-    /// Makes a change that moves a file.
-    pub(super) fn leaving(mut self, place: &Place, known: Option<KnownFile>) -> Self {
-        self.file.leaves = known.map(|known| (place.clone(), known));
-        self
-    }
-
-    /// Makes a change that stores a version in the history first.
-    pub(super) fn with_history(self, history: HistoryEntry) -> Self {
-        Self { history, ..self }
-    }
-
-    /// Makes a change with which rows become true.
-    pub(super) fn with(self, rows: Vec<RowChange>) -> Self {
-        Self { rows, ..self }
-    }
-
-    fn journalled(&self) -> Journalled {
-        Journalled {
-            slot: self.slot,
-            entry: Entry::File(self.file.clone()),
-            rows: self.rows.clone(),
-        }
-    }
-}
-
-/// Returns the order of changes: places are left before they are taken. Changes in a circle keep their order, and fail.
-fn in_order(changes: &[FileChange]) -> Vec<usize> {
-    let mut order = Vec::with_capacity(changes.len());
-    let mut waiting: Vec<usize> = (0..changes.len()).collect();
-    loop {
-        let left = waiting.iter().filter_map(|&index| {
-            let (place, _) = changes[index].file.leaves.as_ref()?;
-            Some(place)
-        });
-        let left: BTreeSet<&Place> = left.collect();
-        let is_free = |index: &usize| !left.contains(&changes[*index].file.target);
-        let (free, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
-        if free.is_empty() {
-            order.extend(later);
-            return order;
-        }
-        order.extend(free);
-        waiting = later;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Changes that leave one place for another; nothing lies at the first one for `-`.
-    fn changes(moves: &[(&str, &str)]) -> Vec<FileChange> {
-        let known = |name: &str| KnownFile::of(Stamp::default(), name.as_bytes());
-        let place = |name: &str| Place::new("a", name);
-        let numbered = moves.iter().zip(1..);
-        numbered
-            .map(|(&(from, to), slot)| {
-                let left = (from != "-").then(|| known(from));
-                FileChange::new(slot, &place(to), Some(Digest::of_parts(&[])))
-                    .leaving(&place(from), left)
-            })
-            .collect()
-    }
-
-    #[test]
-    fn f055_places_are_left_before_they_are_taken() {
-        type Moves = &'static [(&'static str, &'static str)];
-        let cases: [(Moves, &[usize]); 4] = [
-            (&[("-", "x"), ("-", "y")], &[0, 1]),
-            (&[("x", "y"), ("y", "z")], &[1, 0]),
-            (&[("x", "y"), ("y", "x")], &[0, 1]),
-            (
-                &[("u", "v"), ("x", "y"), ("y", "x"), ("v", "w")],
-                &[3, 0, 1, 2],
-            ),
-        ];
-        for (moves, expected) in cases {
-            assert_eq!(in_order(&changes(moves)), expected, "{moves:?}");
-        }
-    }
 }

@@ -1,0 +1,125 @@
+//! A change of one file, and the order of several.
+
+use crate::engine::history::entry::HistoryEntry;
+use crate::mirror::disk::Slot;
+use crate::model::{Digest, KnownFile, Place};
+use crate::state::{Entry, FileEntry, Journalled, RowChange};
+use std::collections::BTreeSet;
+
+/// One change of a file.
+#[derive(Clone, Debug)]
+pub(in crate::engine) struct FileChange {
+    pub(super) slot: Slot,
+    pub(super) file: FileEntry,
+    /// Whether the staged bytes are durable.
+    pub(super) durable: bool,
+    /// The history entry that is stored before the file is touched.
+    pub(super) history: HistoryEntry,
+    /// The rows that become true with the change. They lack the file's new stamp, which is racy.
+    pub(super) rows: Vec<RowChange>,
+}
+
+impl FileChange {
+    pub(super) fn new(slot: Slot, target: &Place, new: Option<Digest>) -> Self {
+        Self {
+            slot,
+            file: FileEntry {
+                target: target.clone(),
+                leaves: None,
+                new,
+                over: None,
+            },
+            durable: true,
+            history: HistoryEntry::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Makes a change that replaces a file.
+    pub(in crate::engine) fn over(mut self, over: Option<KnownFile>) -> Self {
+        self.file.over = over;
+        self
+    }
+
+    /// Makes a change that moves a file.
+    pub(in crate::engine) fn leaving(mut self, place: &Place, known: Option<KnownFile>) -> Self {
+        self.file.leaves = known.map(|known| (place.clone(), known));
+        self
+    }
+
+    /// Makes a change that stores a version in the history first.
+    pub(in crate::engine) fn with_history(self, history: HistoryEntry) -> Self {
+        Self { history, ..self }
+    }
+
+    /// Makes a change with which rows become true.
+    pub(in crate::engine) fn with(self, rows: Vec<RowChange>) -> Self {
+        Self { rows, ..self }
+    }
+
+    pub(super) fn journalled(&self) -> Journalled {
+        Journalled {
+            slot: self.slot,
+            entry: Entry::File(self.file.clone()),
+            rows: self.rows.clone(),
+        }
+    }
+}
+
+/// Returns the order of changes: places are left before they are taken. Changes in a circle keep their order, and fail.
+pub(super) fn in_order(changes: &[FileChange]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(changes.len());
+    let mut waiting: Vec<usize> = (0..changes.len()).collect();
+    loop {
+        let left = waiting.iter().filter_map(|&index| {
+            let (place, _) = changes[index].file.leaves.as_ref()?;
+            Some(place)
+        });
+        let left: BTreeSet<&Place> = left.collect();
+        let is_free = |index: &usize| !left.contains(&changes[*index].file.target);
+        let (free, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
+        if free.is_empty() {
+            order.extend(later);
+            return order;
+        }
+        order.extend(free);
+        waiting = later;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Stamp;
+
+    /// Changes that leave one place for another; nothing lies at the first one for `-`.
+    fn changes(moves: &[(&str, &str)]) -> Vec<FileChange> {
+        let known = |name: &str| KnownFile::of(Stamp::default(), name.as_bytes());
+        let place = |name: &str| Place::new("a", name);
+        let numbered = moves.iter().zip(1..);
+        numbered
+            .map(|(&(from, to), slot)| {
+                let left = (from != "-").then(|| known(from));
+                FileChange::new(slot, &place(to), Some(Digest::of_parts(&[])))
+                    .leaving(&place(from), left)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn f055_places_are_left_before_they_are_taken() {
+        type Moves = &'static [(&'static str, &'static str)];
+        let cases: [(Moves, &[usize]); 4] = [
+            (&[("-", "x"), ("-", "y")], &[0, 1]),
+            (&[("x", "y"), ("y", "z")], &[1, 0]),
+            (&[("x", "y"), ("y", "x")], &[0, 1]),
+            (
+                &[("u", "v"), ("x", "y"), ("y", "x"), ("v", "w")],
+                &[3, 0, 1, 2],
+            ),
+        ];
+        for (moves, expected) in cases {
+            assert_eq!(in_order(&changes(moves)), expected, "{moves:?}");
+        }
+    }
+}
