@@ -3,7 +3,7 @@
 use super::{
     counts,
     print::{WARNING, escape},
-    version_spec::local_time,
+    times::local_time,
 };
 use crate::{daemon::control::DaemonStatus, model::Timestamp};
 use std::time::Duration;

@@ -13,12 +13,13 @@ use super::{
     print::{DIM, HELP, escape},
     report::{kind_named, sign},
     scope::{self, Part},
-    version_spec::{VersionSpec, described, local_time, lookup, side, when},
+    times::{Times, local_time},
+    version_spec::{VersionSpec, described, lookup, side},
 };
 use crate::{
     config::{Config, Need},
     engine::{compare::Pair, history::as_file},
-    model::{ArticleId, CategoryId, Field, Side, Timestamp, path::CATEGORY_FILE},
+    model::{ArticleId, CategoryId, Field, Side, path::CATEGORY_FILE},
     state::{Deed, Event, StoredVersion},
 };
 use serde::Serialize;
@@ -164,33 +165,6 @@ fn events(
         ));
     }
     Ok(())
-}
-
-/// The form of times in a table. On a narrow terminal, the year, the seconds and the zone are left out for the path.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    is_narrow: bool,
-}
-
-impl Times {
-    /// A terminal with fewer columns is narrow.
-    const NARROW: usize = 80;
-
-    fn for_width(width: Option<usize>) -> Self {
-        let is_narrow = width.is_some_and(|width| width < Self::NARROW);
-        Self { is_narrow }
-    }
-
-    fn column(self) -> Column {
-        Column::whole(if self.is_narrow { "when" } else { when() })
-    }
-
-    fn of(self, at: Timestamp) -> String {
-        let time = local_time(at);
-        // `11-23 10:20` of `2026-11-23 10:20:30`.
-        let short = time.get(5..16).filter(|_| self.is_narrow);
-        short.map(str::to_owned).unwrap_or(time)
-    }
 }
 
 /// Returns the details for a person. A category's id is for scripts: a person knows the category by its folder.

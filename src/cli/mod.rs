@@ -51,6 +51,7 @@ mod show;
 mod stats;
 mod status;
 mod terminal_log;
+mod times;
 mod trust;
 mod version_spec;
 mod via_daemon;

@@ -8,6 +8,7 @@ use super::{
     failure::Failure,
     print::escape,
     scope::{self, Part},
+    times::local_time,
 };
 use crate::{
     config::Config,
@@ -16,11 +17,10 @@ use crate::{
         status::last_poll,
     },
     mirror::document::Document,
-    model::{ArticleId, Side, Timestamp, path::EXTENSION},
+    model::{ArticleId, Side, path::EXTENSION},
     state::{Store, StoredVersion, Subject},
 };
-use chrono::{Local, TimeZone as _};
-use std::{path::Path, sync::LazyLock};
+use std::path::Path;
 
 /// A subject of the history that an argument named.
 #[derive(Debug)]
@@ -228,21 +228,6 @@ pub(super) fn never_synced(config: &Config, parts: &[Part]) -> Result<bool, Fail
         }
     }
     Ok(true)
-}
-
-/// Formats a moment in local time.
-pub(super) fn local_time(at: Timestamp) -> String {
-    Local.timestamp_millis_opt(at.0).single().map_or_else(
-        || at.to_rfc3339(),
-        |moment| moment.format("%Y-%m-%d %H:%M:%S").to_string(),
-    )
-}
-
-/// Returns the heading of a column of local times, with their zone.
-pub(super) fn when() -> &'static str {
-    static WHEN: LazyLock<String> =
-        LazyLock::new(|| format!("when ({})", Local::now().format("UTC%:z")));
-    &WHEN
 }
 
 /// Returns the name of a side.
