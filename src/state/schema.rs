@@ -19,6 +19,7 @@ pub(super) const STEPS: &[(&str, &str)] = &[
     (LISTING_ENTRIES, WITHOUT_LISTING_ENTRIES),
     (CREATIONS, WITHOUT_CREATIONS),
     (WAITING, WITHOUT_WAITING),
+    (EVENTS_BY_ARTICLE, ""),
 ];
 
 const FIRST: &str = "
@@ -362,3 +363,7 @@ DELETE FROM meta WHERE key IN ('held', 'undone', 'restoring', 'gone_back');
 "
 );
 const WITHOUT_WAITING: &str = concat!("CREATE TEMP VIEW waiting AS ", waiting_from_meta!());
+
+/// The log of an article is read for each deleted article of a folder.
+const EVENTS_BY_ARTICLE: &str =
+    "CREATE INDEX IF NOT EXISTS events_article ON events (article, id);";

@@ -7,6 +7,10 @@ use crate::{
 };
 use rusqlite::{Row, params};
 
+/// The newest lines about an article.
+pub(super) const OF_ARTICLE: &str = "SELECT at, action, side, path, article, detail FROM events \
+                                     WHERE article = ?1 ORDER BY id DESC LIMIT ?2";
+
 impl Store {
     /// Reads the newest lines of the log, newest first; with a path, only the lines of that file or folder.
     pub fn events(&self, limit: usize, path: Option<&str>) -> Outcome<Vec<Event>> {
@@ -32,12 +36,7 @@ impl Store {
     /// Reads the newest lines of the log about an article, newest first, wherever its file was.
     pub fn events_of(&self, id: ArticleId, limit: usize) -> Outcome<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.all(
-            "SELECT at, action, side, path, article, detail FROM events \
-             WHERE article = ?1 ORDER BY id DESC LIMIT ?2",
-            params![id, limit],
-            event,
-        )
+        self.all(OF_ARTICLE, params![id, limit], event)
     }
 
     /// Reads the held actions that a person released.

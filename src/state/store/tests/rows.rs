@@ -1,6 +1,7 @@
 //! Every kind of row is read as it was written, and an unchanged row costs no write.
 
 use super::super::base::{HIDDEN, INDEX};
+use super::super::events::OF_ARTICLE;
 use super::{NOW, article, binding, id, later, memory, version};
 use crate::{
     model::base::IndexRow,
@@ -15,6 +16,7 @@ use crate::{
     },
 };
 use proptest::prelude::*;
+use rusqlite::params;
 use uuid::Uuid;
 
 pub(super) fn category(number: u128) -> CategoryRow {
@@ -165,6 +167,18 @@ fn the_index_says_what_the_rows_say_and_reads_nothing_else() {
             .expect("a plan");
         assert!(plan.contains("USING COVERING INDEX"), "{plan}");
     }
+}
+
+#[test]
+fn the_log_of_an_article_is_found_by_an_index() {
+    let store = memory();
+    let sql = format!("EXPLAIN QUERY PLAN {OF_ARTICLE}");
+    let values = params![article(1).id, 9];
+    let plan: String = store
+        .conn
+        .query_row(&sql, values, |row| row.get(3))
+        .expect("a plan");
+    assert!(plan.contains("USING INDEX events_article"), "{plan}");
 }
 
 #[test]
