@@ -1,6 +1,8 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{Planned, apply, finish_cycle, refresh_stamps, remove_settled_copies};
+use crate::engine::apply::{
+    PlanSummary, apply, finish_cycle, refresh_stamps, remove_settled_copies,
+};
 use crate::engine::ending::service_stop;
 use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
@@ -117,7 +119,7 @@ async fn run_cycle<S: Service, D: Disk>(
         report.plan(&plan);
         return Ok(observed.service.stop);
     }
-    let planned = Planned::of(&plan, &observed);
+    let summary = PlanSummary::of(&plan, &observed);
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
@@ -130,10 +132,10 @@ async fn run_cycle<S: Service, D: Disk>(
     let stop = applied?;
     remove_settled_copies(&mut engine.journal(), &observed)?;
     report.problems.extend(late?);
-    if planned.is_still {
+    if summary.is_still {
         refresh_stamps(&mut engine.store, &observed)?;
     }
-    finish_cycle(engine, &observed, report, &planned, stop.is_some())?;
+    finish_cycle(engine, &observed, report, &summary, stop.is_some())?;
     // Another look at once: by then the rules are saved as a whole.
     report.overtaken.append(&mut observed.mirror.unhidden);
     if stop.is_none() {

@@ -20,7 +20,7 @@ use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The facts of a plan that the end of its cycle needs.
-pub(in crate::engine) struct Planned {
+pub(in crate::engine) struct PlanSummary {
     /// Whether the state of each key in the plan's scope was known.
     is_decided: bool,
     /// Whether the cycle looked at everything and found nothing to do: if nothing stays open either, from now on the
@@ -34,7 +34,7 @@ pub(in crate::engine) struct Planned {
     fingerprints: BTreeMap<String, Digest>,
 }
 
-impl Planned {
+impl PlanSummary {
     pub(in crate::engine) fn of(plan: &Plan, observed: &Observation) -> Self {
         let records_nothing = plan.records.is_empty() && plan.category_records.is_empty();
         let mut outcomes = plan.outcomes.values();
@@ -132,14 +132,14 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
     report: &Report,
-    planned: &Planned,
+    summary: &PlanSummary,
     ended_early: bool,
 ) -> anyhow::Result<()> {
     let now = engine.store.now();
     let attempts = attempts_after(&engine.store, &mut engine.gathered.answers, observed)?;
     let read = category_read_times(&engine.store, observed, report)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
-    let is_done = planned.is_decided
+    let is_done = summary.is_decided
         && !ended_early
         && report.problems.is_empty()
         && report
@@ -161,8 +161,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         &engine.settings,
         &engine.request,
         report,
-        &planned.unknown,
-        &planned.fingerprints,
+        &summary.unknown,
+        &summary.fingerprints,
     )?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
@@ -210,7 +210,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         match observed.extent {
             // A look at a few articles says nothing about the rest.
             Extent::Differences | Extent::Paths if is_done => Ok(()),
-            Extent::All if is_done && planned.is_quiet => tx.rest(&mark),
+            Extent::All if is_done && summary.is_quiet => tx.rest(&mark),
             Extent::All | Extent::Differences | Extent::Paths => tx.end_rest(),
         }
     })?;

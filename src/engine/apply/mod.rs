@@ -18,7 +18,7 @@ mod send;
 mod state;
 
 pub(super) use conflict::remove_settled_copies;
-pub(super) use finish_cycle::{Planned, finish_cycle, refresh_stamps};
+pub(super) use finish_cycle::{PlanSummary, finish_cycle, refresh_stamps};
 
 use crate::engine::observation::Observation;
 use crate::engine::ports::{Teller, begin_phase, report_done};
