@@ -230,13 +230,8 @@ async fn once<T>(
     tokio::select! {
         answer = ask(&client) => Ok(answer),
         Some(cause) = told.recv() => {
-            let message = match cause {
-                Some(cause) if cause.starts_with("status ") || cause.starts_with("no ") => {
-                    format!("{service} answers with {cause}")
-                }
-                Some(cause) => format!("nothing answers at {service} ({cause})"),
-                None => format!("nothing answers at {service}"),
-            };
+            let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+            let message = format!("the service does not answer at {service}{cause}");
             Err(Failure::new(ExitCode::Retry, message, "is the address right?"))
         }
     }

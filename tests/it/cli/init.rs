@@ -329,7 +329,7 @@ fn without_an_answer_of_the_service_no_mirror_is_made() {
     let mut kb = Kb::new();
     kb.set("KBSYNC_TOKEN", TOKEN);
     let ran = at_terminal(&kb, "http://127.0.0.1:9", &[]).exits(5);
-    let told = "nothing answers at http://127.0.0.1:9 (connection refused)";
+    let told = "the service does not answer at http://127.0.0.1:9 (connection refused)";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     assert!(!kb.exists("kbsync.yaml"));
     let nothing = [("Address of the service", "\u{4}")];

@@ -268,7 +268,7 @@ fn at_the_first_contact_a_proxy_and_the_wrong_protocol_are_answers() {
     let says = |address: &str, told: &str| {
         let ran = kb.run(&["init", "--yes", "--service", address]).exits(5);
         ran.complains(
-            &format!("{address} answers with {told}"),
+            &format!("the service does not answer at {address} ({told})"),
             "is the address right?",
         );
     };
