@@ -305,6 +305,23 @@ async fn a_category_whose_folder_has_only_leftovers_keeps_its_folder() {
 }
 
 #[tokio::test]
+async fn a_folder_with_the_file_of_another_category_is_not_given_back() {
+    let (world, ..) = World::start(&[("one", TEXT)]).await;
+    let billing = world.category("billing");
+    world.article(billing, "a", TEXT);
+    world.sync().await;
+    world.remove("billing/a.html");
+    let yaml = world.read("billing/_category.yaml");
+    let other = yaml.replace(&billing.to_string(), &uuid::Uuid::from_u128(9).to_string());
+    world.write("billing/_category.yaml", &other);
+    world.sync().await;
+    world.article(billing, "b", TEXT);
+    world.sync().await;
+    assert_eq!(world.read("billing/_category.yaml"), other);
+    assert!(!world.exists("billing/b.html"));
+}
+
+#[tokio::test]
 async fn f052_a_folder_that_comes_back_under_its_name_is_the_same_category() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
     let billing = world.category("billing");
