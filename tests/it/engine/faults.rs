@@ -75,6 +75,23 @@ impl Busy {
         assert!(self.world.exists("b/gone.html"), "{report:#?}");
     }
 
+    /// Checks that the edited article fails, that the others are sent, and that nothing is deleted beside it.
+    async fn fails_alone(&self) {
+        let report = hostile::sync(&self.world).await;
+        assert_eq!(
+            lines(&report),
+            [
+                "update local b/pulled.html done",
+                "update remote a/edited.html failed",
+                "create remote a/new.html done",
+                "delete remote a/removed.html skipped",
+                "delete local b/gone.html skipped",
+            ]
+        );
+        self.assert_nothing_deleted(&report);
+        self.assert_finished().await;
+    }
+
     /// Checks that the next cycle finishes the rest.
     async fn assert_finished(&self) {
         let world = &self.world;
@@ -191,19 +208,7 @@ fn fail_to_store(sandbox: &Sandbox, put: &Matcher) {
 async fn f025_an_article_that_the_service_cannot_store_delays_no_other_one() {
     let busy = busy().await;
     fail_to_store(busy.world.sandbox(), &busy.put());
-    let report = hostile::sync(&busy.world).await;
-    assert_eq!(
-        lines(&report),
-        [
-            "update local b/pulled.html done",
-            "update remote a/edited.html failed",
-            "create remote a/new.html done",
-            "delete remote a/removed.html skipped",
-            "delete local b/gone.html skipped",
-        ]
-    );
-    busy.assert_nothing_deleted(&report);
-    busy.assert_finished().await;
+    busy.fails_alone().await;
 }
 
 #[tokio::test]
@@ -214,19 +219,7 @@ async fn f025_an_article_that_the_service_cannot_show_delays_no_other_one() {
     let get = Matcher::new("GET", &format!("/api/article/{}", busy.edited));
     let broken = FaultKind::Status(500, String::new());
     busy.world.sandbox().inject(Fault::always(get, broken));
-    let report = hostile::sync(&busy.world).await;
-    assert_eq!(
-        lines(&report),
-        [
-            "update local b/pulled.html done",
-            "update remote a/edited.html failed",
-            "create remote a/new.html done",
-            "delete remote a/removed.html skipped",
-            "delete local b/gone.html skipped",
-        ]
-    );
-    busy.assert_nothing_deleted(&report);
-    busy.assert_finished().await;
+    busy.fails_alone().await;
 }
 
 #[tokio::test]
