@@ -84,7 +84,7 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
     show(context, &held)?;
     report.actions = held
         .iter()
-        .flat_map(|one| one.actions.iter().map(|action| line(one, action)))
+        .flat_map(|one| one.actions.iter().map(|action| held_line(one, action)))
         .collect();
     if args.yes {
         all_reported(&held)?;
@@ -175,7 +175,7 @@ fn all_reported(held: &[HeldItems]) -> Result<(), Failure> {
 }
 
 /// Returns the line of an action, with its paths below the mirror.
-fn line(held: &HeldItems, action: &Action) -> Line {
+fn held_line(held: &HeldItems, action: &Action) -> Line {
     let mut line = Line::of(action, Status::Held, None);
     put_below(&held.part.prefix, &mut line.path, line.reason.as_mut());
     line
@@ -186,12 +186,16 @@ fn show(context: &Context, held: &[HeldItems]) -> Result<(), Failure> {
         return Ok(());
     }
     for one in held {
-        let lines: Vec<Line> = one.actions.iter().map(|held| line(one, held)).collect();
+        let lines: Vec<Line> = one
+            .actions
+            .iter()
+            .map(|action| held_line(one, action))
+            .collect();
         let entries = one.actions.iter().zip(&lines).map(|(action, line)| {
             let inside = one.with_category.iter();
             let inside =
                 inside.filter(|with| is_in_new_category(with, std::slice::from_ref(action)));
-            let inside = inside.map(|with| shown(&self::line(one, with), "  and then "));
+            let inside = inside.map(|with| shown(&held_line(one, with), "  and then "));
             let shown: Vec<String> = std::iter::once(shown(line, "")).chain(inside).collect();
             let reason = line.reason.as_deref().unwrap_or_default();
             Entry::new(shown.join("\n"), &line.path, reason)
