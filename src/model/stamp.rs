@@ -47,6 +47,21 @@ impl Stamp {
     pub fn same_content(&self, other: &Self) -> bool {
         (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
     }
+
+    /// Returns whether a staged file rested for a tick before it was put in place: then a write by anybody else changes
+    /// its modification time.
+    pub fn has_rested(&self) -> bool {
+        self.mtime < self.ctime.saturating_sub(self.tick())
+    }
+
+    /// The tick of the clock that the file's times come from.
+    fn tick(&self) -> i64 {
+        if self.mtime % 1_000_000_000 == 0 {
+            COARSE
+        } else {
+            FINE
+        }
+    }
 }
 
 /// Returns whether a stamp is not racy: a later write is certain to change it.
@@ -54,12 +69,7 @@ impl Stamp {
 /// This is git's rule for racy entries: a file that was written within a tick of the clock before `now` (nanoseconds
 /// since 1970) may be written again without a change of its stamp (failures row 83).
 pub fn predates(stamp: &Stamp, now: i64) -> bool {
-    let tick = if stamp.mtime % 1_000_000_000 == 0 {
-        COARSE
-    } else {
-        FINE
-    };
-    let latest = now.saturating_sub(tick);
+    let latest = now.saturating_sub(stamp.tick());
     stamp.mtime < latest && stamp.ctime < latest
 }
 
@@ -71,6 +81,27 @@ pub fn trusted(stamp: Stamp, now: super::Timestamp) -> Option<Stamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn f083_a_staged_file_has_rested_after_a_tick() {
+        let second = 1_000_000_000;
+        let cases = [
+            ("put in place at once", second + 1, second + 1, false),
+            ("within a tick", second + 1, second + FINE + 1, false),
+            ("after a tick", second + 1, second + FINE + 2, true),
+            ("whole seconds, after one", second, 2 * second, false),
+            ("whole seconds, after three", second, 4 * second, true),
+            ("a clock that was set back", 9 * second + 1, second, false),
+        ];
+        for (name, mtime, ctime, expected) in cases {
+            let stamp = Stamp {
+                mtime,
+                ctime,
+                ..Stamp::default()
+            };
+            assert_eq!(stamp.has_rested(), expected, "{name}");
+        }
+    }
 
     #[test]
     fn f083_stamps_within_a_tick_are_not_stored() {

@@ -214,7 +214,8 @@ fn carry_out<D: Disk>(
         let rows = job.rows(whole, state);
         if let Some(change) = job.change.take() {
             touched.push(index);
-            changes.push(change.with_history(job.replaced()).with(rows));
+            let change = change.with_history(job.replaced()).with(rows);
+            changes.push(change.as_in_row(job.is_agreed()));
             continue;
         }
         if job.old.as_ref().is_some_and(|old| !old.scanned) {
@@ -290,6 +291,12 @@ impl Job<'_> {
         }
         rows.push(event_of(self.action, id));
         rows
+    }
+
+    /// Returns whether the file says what the base will say.
+    fn is_agreed(&self) -> bool {
+        let settle = self.settle;
+        settle.file == settle.unsent && settle.file_flags == settle.unsent_flags
     }
 
     /// Returns the version that is about to be replaced.

@@ -2,7 +2,8 @@
 
 use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::Slot;
-use crate::model::{Digest, KnownFile, Place};
+use crate::model::base::ArticleRow;
+use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::{Entry, FileEntry, Journalled, RowChange};
 use std::collections::BTreeSet;
 
@@ -15,8 +16,10 @@ pub(in crate::engine) struct FileChange {
     pub(super) durable: bool,
     /// The history entry that is stored before the file is touched.
     pub(super) history: HistoryEntry,
-    /// The rows that become true with the change. They lack the file's new stamp, which is racy.
+    /// The rows that become true with the change. They lack the file's new stamp.
     pub(super) rows: Vec<RowChange>,
+    /// Whether the file says what its article's row says: then the file's stamp belongs into the row.
+    pub(super) is_as_in_row: bool,
 }
 
 impl FileChange {
@@ -32,6 +35,7 @@ impl FileChange {
             durable: true,
             history: HistoryEntry::default(),
             rows: Vec::new(),
+            is_as_in_row: false,
         }
     }
 
@@ -55,6 +59,27 @@ impl FileChange {
     /// Makes a change with which rows become true.
     pub(in crate::engine) fn with(self, rows: Vec<RowChange>) -> Self {
         Self { rows, ..self }
+    }
+
+    /// Makes a change whose file says what the row of its article says.
+    pub(in crate::engine) fn as_in_row(self, is_as_in_row: bool) -> Self {
+        Self {
+            is_as_in_row,
+            ..self
+        }
+    }
+
+    /// Returns a row with the stamp of the published file, unless the stamp is racy.
+    pub(super) fn stamped(&self, row: &RowChange, stamp: Stamp) -> RowChange {
+        match row {
+            RowChange::Article(row) if self.is_as_in_row && stamp.has_rested() => {
+                RowChange::Article(Box::new(ArticleRow {
+                    stamp: Some(stamp),
+                    ..(**row).clone()
+                }))
+            }
+            row => row.clone(),
+        }
     }
 
     pub(super) fn journalled(&self) -> Journalled {
@@ -90,7 +115,8 @@ pub(super) fn in_order(changes: &[FileChange]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Stamp;
+    use crate::model::base::Visibility;
+    use crate::model::{CategoryId, Flags, Revision, TextDigest, Version};
 
     /// Changes that leave one place for another; nothing lies at the first one for `-`.
     fn changes(moves: &[(&str, &str)]) -> Vec<FileChange> {
@@ -104,6 +130,54 @@ mod tests {
                     .leaving(&place(from), left)
             })
             .collect()
+    }
+
+    #[test]
+    fn f083_a_row_gets_the_stamp_of_its_file_unless_the_stamp_is_racy() {
+        let second = 1_000_000_000;
+        let written_at = |mtime| Stamp {
+            mtime,
+            ctime: 9 * second + 1,
+            ..Stamp::default()
+        };
+        let (rested, racy) = (written_at(second + 1), written_at(9 * second + 1));
+        let place = Place::new("a", "x.html");
+        let version = Version {
+            title: "X".to_owned(),
+            slug: "x".to_owned(),
+            category: CategoryId::provisional("a"),
+            introtext: String::new(),
+            keywords: String::new(),
+            text: TextDigest::of(""),
+        };
+        let row = ArticleRow {
+            id: "00000000-0000-4000-8000-000000000001"
+                .parse()
+                .expect("an id"),
+            place: place.clone(),
+            local: version.clone(),
+            remote: version,
+            revision: Revision::default(),
+            file_flags: Flags::default(),
+            remote_flags: Flags::default(),
+            visibility: Visibility::Published,
+            stamp: None,
+            superseded: Vec::new(),
+            written: None,
+        };
+        for (is_as_in_row, stamp, expected) in [
+            (true, rested, Some(rested)),
+            (true, racy, None),
+            (false, rested, None),
+        ] {
+            let change = FileChange::new(1, &place, None).as_in_row(is_as_in_row);
+            let stamped = change.stamped(&RowChange::Article(Box::new(row.clone())), stamp);
+            let expected = ArticleRow {
+                stamp: expected,
+                ..row.clone()
+            };
+            assert_eq!(stamped, RowChange::Article(Box::new(expected)));
+        }
     }
 
     #[test]

@@ -268,8 +268,9 @@ impl<D: Disk> Journal<'_, D> {
         self.store.write(|tx| {
             for (change, one) in changes.iter().zip(done) {
                 match one {
-                    Ok(_) => {
-                        change.rows.iter().try_for_each(|row| tx.apply(row))?;
+                    Ok(stamp) => {
+                        let rows = change.rows.iter().map(|row| change.stamped(row, *stamp));
+                        rows.into_iter().try_for_each(|row| tx.apply(&row))?;
                         tx.end_change(change.slot)?;
                     }
                     Err(Failed { open: false, .. }) => tx.end_change(change.slot)?,
