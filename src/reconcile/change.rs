@@ -150,16 +150,17 @@ pub fn three_way(
     bodies: &Bodies,
 ) -> ThreeWay<Version> {
     let mut out = ThreeWay::of(base_local, base_remote, local, remote);
-    let is_text = |clash: &mut (Field, Clash)| clash.0 == Field::Text;
-    let clashes = out.clashes.pop_if(is_text).is_some();
+    let clashing = out.clashes.len();
+    out.clashes.retain(|(field, _)| *field != Field::Text);
+    let has_clash = out.clashes.len() < clashing;
     // A colleague edited a body that the service had rewritten. The edit is merged into the file's own formatting: the
     // service's earlier rewriting is not an edit.
     let is_reformatted = out.pulled.contains(&Field::Text) && local.text != base_remote.text;
-    if !clashes && !is_reformatted {
+    if !has_clash && !is_reformatted {
         return out;
     }
     let ancestors = [base_local.text, base_remote.text];
-    let ancestors = ancestors.iter().skip(usize::from(!clashes));
+    let ancestors = ancestors.iter().skip(usize::from(!has_clash));
     let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
     let ancestors: Vec<&str> = ancestors.filter_map(|digest| text(*digest)).collect();
     let merged = match (text(local.text), text(remote.text)) {
@@ -170,16 +171,16 @@ pub fn three_way(
         Some(TextMerge::Merged(merged)) => {
             let digest = TextDigest::of(&merged);
             out.merged.text = digest;
-            out.unsent.text = if clashes { remote.text } else { digest };
-            if clashes && digest != local.text {
+            out.unsent.text = if has_clash { remote.text } else { digest };
+            if has_clash && digest != local.text {
                 out.pulled.push(Field::Text);
             }
-            if clashes && digest != remote.text {
+            if has_clash && digest != remote.text {
                 out.pushed.push(Field::Text);
             }
             out.body = Some((digest, merged.into()));
         }
-        _ if !clashes => {}
+        _ if !has_clash => {}
         Some(TextMerge::Clash(reason)) => out.clashes.push((Field::Text, Clash::Unmerged(reason))),
         None => out.clashes.push((Field::Text, Clash::BothChanged)),
     }

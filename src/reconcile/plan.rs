@@ -128,7 +128,7 @@ pub enum HoldRule {
     NearCategory,
     /// A new category at the first sync; released by `approve`.
     NewCategory,
-    /// Part of the observation failed in this cycle; the next cycle tries again.
+    /// The observation is not enough: a part of it failed, or another look is needed. The next cycle tries again.
     Doubt,
     /// Another writer changes the same article back and forth.
     ForeignWriter,

@@ -42,11 +42,11 @@ pub(super) fn claim_by_id(
         paired.files.insert(id, file);
         copies.extend(claimants.into_iter().map(|copy| (id, copy)));
     }
-    for (of, copy) in copies {
-        let over = places.owner_of(&copy).filter(|over| *over != of);
-        let lost = |over: &ArticleId| !paired.files.contains_key(over);
-        match over.filter(lost) {
-            Some(over) => report_replaced(over, of, &copy, paired),
+    for (named, copy) in copies {
+        let owner = places.owner_of(&copy).filter(|owner| *owner != named);
+        let lost = |owner: &ArticleId| !paired.files.contains_key(owner);
+        match owner.filter(lost) {
+            Some(owner) => report_replaced(owner, named, &copy, paired),
             None => left.push(LocalFile { id: None, ..copy }),
         }
     }
@@ -76,16 +76,16 @@ pub(super) fn mark_both_unknown(
     paired: &mut Paired,
 ) {
     let files = paired.files.values();
-    let over = files.filter_map(|file| Some((file.id?, places.owner_of(file)?, file)));
-    let over = over.filter(|(id, ..)| !base.articles.contains_key(id));
-    let over: Vec<_> = over
-        .map(|(id, other, file)| (id, other, file.clone()))
+    let owned = files.filter_map(|file| Some((file.id?, places.owner_of(file)?, file)));
+    let owned = owned.filter(|(named, ..)| !base.articles.contains_key(named));
+    let owned: Vec<_> = owned
+        .map(|(named, owner, file)| (named, owner, file.clone()))
         .collect();
-    for (id, other, file) in over {
-        if paired.is_free(other) && remote.articles.get(&other) != Some(&Remote::Gone) {
-            report_replaced(other, id, &file, paired);
-            paired.files.remove(&id);
-            paired.doubt(id, "another article's file has its id");
+    for (named, owner, file) in owned {
+        if paired.is_free(owner) && remote.articles.get(&owner) != Some(&Remote::Gone) {
+            report_replaced(owner, named, &file, paired);
+            paired.files.remove(&named);
+            paired.doubt(named, "another article's file has its id");
         }
     }
 }
@@ -112,15 +112,15 @@ fn report_unclaimed(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired)
     paired.doubt(id, "kbsync cannot tell which file is its own");
 }
 
-/// Reports the file of an article that now has another article's id.
-fn report_replaced(of: ArticleId, by: ArticleId, file: &LocalFile, paired: &mut Paired) {
+/// Reports the file of an article, its owner, that now names another article.
+fn report_replaced(owner: ArticleId, named: ArticleId, file: &LocalFile, paired: &mut Paired) {
     let message = format!(
-        "the file of article {of} now has the id {by}. If that is a mistake, put `id: {of}` back. If not, move the file to \
-         another name (without its `id:` line if it is a new article); then article {of} is deleted, unless you restore its own \
-         file"
+        "the file of article {owner} now has the id {named}. If that is a mistake, put `id: {owner}` back. If not, move \
+         the file to another name (without its `id:` line if it is a new article); then article {owner} is deleted, \
+         unless you restore its own file"
     );
-    paired.report(&file.place, Some(of), message);
-    paired.doubt(of, "its file has another article's id");
+    paired.report(&file.place, Some(owner), message);
+    paired.doubt(owner, "its file has another article's id");
 }
 
 /// The places in the state, as a category and a file's name rather than a folder's. If a folder no longer belongs to
