@@ -28,7 +28,8 @@ const PROBE_REFUSED: &str = "probe_refused";
 /// The time for which an answer is valid, in milliseconds.
 pub(super) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
-const MINUTE: u64 = 60 * 1000;
+/// The wait after the first failure, in milliseconds; it doubles with every further one.
+const FIRST_WAIT: u64 = 2 * 60 * 1000;
 
 /// The reason for an article that is known to be missing from the listing.
 pub(super) const NOT_LISTED: &str = "it is not listed";
@@ -130,7 +131,7 @@ impl Backoff {
         attempt.is_some_and(|attempt| {
             let wait = match attempt.failures {
                 0 => ASK_AGAIN,
-                failures => ASK_AGAIN.min(MINUTE << failures.min(16)),
+                failures => ASK_AGAIN.min(FIRST_WAIT << (failures - 1).min(16)),
             };
             attempt.last_asked.is_recent(self.now, wait)
         })

@@ -13,7 +13,9 @@ use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
 use crate::engine::settings::Settings;
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
-use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
+use crate::model::{
+    ArticleId, CategoryId, Field, Flags, Place, Revision, Side, Version, html, path,
+};
 use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
@@ -149,6 +151,9 @@ fn answer_by_listing(
     Ok(found.map(|(id, _)| id))
 }
 
+/// The fields of an article under creation that the service may store in another form.
+const LENIENT: [Field; 4] = [Field::Title, Field::Slug, Field::Category, Field::Text];
+
 /// Returns the try with the title and text of an article: the first one, or one with all of its words; of several such
 /// tries, a visible one. Case, outer spaces and the form of the HTML do not count.
 fn find_sent(
@@ -158,8 +163,8 @@ fn find_sent(
     text: Option<&str>,
 ) -> anyhow::Result<Option<Sent>> {
     let rank = |sent: &Sent| {
-        let (words, there) = (&sent.version, found);
-        let is_same = words.introtext == there.introtext && words.keywords == there.keywords;
+        let differ = sent.version.differing(found);
+        let is_same = differ.iter().all(|field| LENIENT.contains(field));
         (is_same, is_same && !sent.flags.hides())
     };
     let mut likely: Option<&Sent> = None;

@@ -124,7 +124,7 @@ pub(super) fn end_request(store: &mut Store, id: ArticleId) -> Outcome<()> {
     store.write(|tx| tx.end_put_or_delete(id))
 }
 
-/// Sends a stored request once. After a lost response, looks at the article.
+/// Sends a stored request once. After a lost response, looks at the article, unless the token was refused.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     change: &PutOrDelete,
@@ -140,7 +140,8 @@ pub(super) async fn send_request<S: Service, D: Disk>(
         end_request(&mut engine.store, change.id())?;
         return Ok(SendOutcome::NotDone(error));
     }
-    if !worth_another_try(&error) {
+    if error.kind == ErrorKind::Unauthorized {
+        // The look would be refused as well.
         return Ok(SendOutcome::Pending(error));
     }
     tracing::warn!(%error, "no answer to a write; checking whether it arrived");
@@ -387,7 +388,7 @@ fn is_throttled(error: &ServiceError) -> bool {
 /// The number of retries of a write in one cycle, before it is left to the next one.
 pub(super) const TRIES: u32 = 4;
 
-/// The pause before a retry, doubled with every try.
+/// The pause before a retry: a second before the first one, doubled with every further one.
 fn pause(tries: u32) -> Duration {
-    Duration::from_millis(500).saturating_mul(1 << tries.min(6))
+    Duration::from_secs(1).saturating_mul(1 << tries.saturating_sub(1).min(5))
 }
