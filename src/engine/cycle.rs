@@ -183,10 +183,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
         }
         // The plan reaches beyond these articles: the next look compares everything.
         if extent == Extent::Differences {
-            engine.store.write(|tx| {
-                tx.end_rest()?;
-                Ok(())
-            })?;
+            engine.store.write_unless_dry_run(|tx| tx.end_rest())?;
         }
         widen_look(engine);
     }

@@ -19,7 +19,7 @@ pub enum Status {
     Done,
     /// A dry run: it would be done.
     Planned,
-    /// It waits for a person.
+    /// It waits: for a person, for another action, or for another look.
     Held,
     /// It was tried, and failed.
     Failed,

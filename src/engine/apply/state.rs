@@ -116,7 +116,7 @@ impl Obstacles {
         }
     }
 
-    /// Blocks the steps that depend on a held category: on a new one, or on a folder's new name.
+    /// Blocks the steps that depend on a category's step that is not done: on a new one, or on a folder's new name.
     pub(super) fn block(&mut self, action: &Action) {
         self.categories
             .extend(action.folders_settled().into_iter().cloned());
@@ -144,8 +144,8 @@ impl Obstacles {
         {
             return Some((Status::Skipped, stop.message.clone()));
         }
-        let sure = action.deletes().is_none();
-        if let Some(doubt) = self.doubt.as_ref().filter(|_| !sure) {
+        let is_deletion = action.deletes().is_some();
+        if let Some(doubt) = self.doubt.as_ref().filter(|_| is_deletion) {
             let reason =
                 format!("nothing is deleted in a cycle in which something failed ({doubt})");
             return Some((Status::Skipped, reason));

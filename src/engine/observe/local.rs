@@ -248,7 +248,8 @@ impl Scanned {
         }
         self.inner.clone_from(&scan.inner);
         if !scan.complete {
-            self.doubt = Some("a folder could not be read".to_owned());
+            let why = || "a folder could not be read".to_owned();
+            self.doubt.get_or_insert_with(why);
         }
         self.keep_unproven(base, &scan);
         self.snapshot.complete = true;

@@ -86,7 +86,8 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         }
     }
     if !listing.nameless.is_empty() {
-        observed.doubt = Some("the listing had an article that could not be read".to_owned());
+        let why = || "the listing had an article that could not be read".to_owned();
+        observed.doubt.get_or_insert_with(why);
     }
     for category in std::mem::take(&mut listing.categories).into_values() {
         if note_if_foreign(&engine.settings, &category, base, observed) {
@@ -136,7 +137,10 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         observed.remote.articles.insert(id, why);
         observed.problems.push(problem);
     }
-    observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
+    observed.doubt = observed
+        .doubt
+        .take()
+        .or(engine.gathered.failed_look.clone());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
     if is_first_pull(base, observed) {
