@@ -8,6 +8,7 @@
 use crate::engine::Engine;
 use crate::engine::behind::by_git;
 use crate::engine::first_sync::new_categories;
+use crate::engine::journal::recover::published_rows;
 use crate::engine::observation::{IGNORE_RULES, Observation};
 use crate::engine::open_actions::{self, OpenAction};
 use crate::engine::report::{Report, Status};
@@ -19,9 +20,9 @@ use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
 use crate::reconcile::guard::{Elsewhere, Facts, Rollbacks};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
-use crate::state::Parked;
 use crate::state::home::Fit;
 use crate::state::store::Store;
+use crate::state::{Parked, RowChange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A day in milliseconds.
@@ -191,7 +192,7 @@ fn still_parked(parked: &Parked, now: Timestamp) -> bool {
 const AT_ONCE: i64 = 60 * 1000;
 
 /// Gathers the facts about a plan's deletions; without deletions, only the limits.
-pub(super) fn deletions<S, D>(
+fn deletions<S, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
     observed: &Observation,
@@ -208,11 +209,20 @@ pub(super) fn deletions<S, D>(
     if sides.is_empty() {
         return Ok(deletions);
     }
+    // A dry run does not recover the deletions of an interrupted run.
+    let rows = if engine.request.dry_run {
+        published_rows(&*engine.disk, store)?
+    } else {
+        Vec::new()
+    };
     for side in sides {
+        let approved = false;
+        let deletion = RowChange::Deletion { side, approved };
+        let unrecorded = rows.iter().filter(|row| **row == deletion).count();
         let since = |age| store.deletions_since(store.now().before(age), side);
         let earlier = Earlier {
-            day: number(since(DAY)?),
-            at_once: number(since(AT_ONCE)?),
+            day: number(since(DAY)?) + unrecorded,
+            at_once: number(since(AT_ONCE)?) + unrecorded,
         };
         match side {
             Side::Local => deletions.local = earlier,

@@ -43,18 +43,14 @@ pub(in crate::engine) struct Recovered {
     pub(in crate::engine) problems: Vec<Problem>,
 }
 
-/// Applies the published changes of the journal to a base in memory, for a dry run.
-pub(in crate::engine) fn overlay(
+/// Returns the rows of the published changes of the journal, which a dry run does not recover.
+pub(in crate::engine) fn published_rows(
     disk: &impl Disk,
     store: &Store,
-    base: &mut Base,
-) -> anyhow::Result<()> {
-    for change in store.journal()? {
-        if matches!(is_published(disk, &change), Ok(true)) {
-            change.rows.iter().for_each(|row| apply_to_base(base, row));
-        }
-    }
-    Ok(())
+) -> anyhow::Result<Vec<RowChange>> {
+    let journal = store.journal()?.into_iter();
+    let published = journal.filter(|change| matches!(is_published(disk, change), Ok(true)));
+    Ok(published.flat_map(|change| change.rows).collect())
 }
 
 impl<D: Disk> Journal<'_, D> {

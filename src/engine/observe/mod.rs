@@ -20,7 +20,7 @@ mod reader;
 mod remote;
 
 use crate::engine::Engine;
-use crate::engine::journal::recover::overlay;
+use crate::engine::journal::recover::{apply_to_base, published_rows};
 use crate::engine::listing::Memory;
 use crate::engine::observation::{Extent, MIRROR_READ, Moment, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
@@ -221,7 +221,9 @@ fn look_at_mirror<S: Service, D: Disk>(
 fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<Base> {
     let mut base = load_base(&engine.store)?;
     if engine.request.dry_run {
-        overlay(&*engine.disk, &engine.store, &mut base)?;
+        for row in published_rows(&*engine.disk, &engine.store)? {
+            apply_to_base(&mut base, &row);
+        }
     }
     drop_damaged(&mut engine.store, &mut base)?;
     Ok(base)
