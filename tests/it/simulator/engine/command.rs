@@ -1,6 +1,7 @@
 //! Commands: the request of each to an engine, and the checks of dry runs.
 
 use super::leaving::Leaving;
+use super::purse::{DAY, MINUTE};
 use super::run::Run;
 use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
@@ -24,9 +25,10 @@ impl Run<'_> {
                 let began = self.shared.lock().now;
                 let leaving = self.leaving();
                 let planned = self.dry(&request).map(|planned| leaving.cut(planned));
+                let ended = self.shared.lock().now;
                 let report = self.cycle(&request, was_settled);
                 if let (Some(planned), Some(report)) = (planned, report) {
-                    self.i14_as_planned(&planned, &report, began);
+                    self.i14_as_planned(&planned, &report, [began, ended]);
                 }
             }
             Command::Approve => self.approve(&request),
@@ -227,16 +229,30 @@ impl Run<'_> {
         }
     }
 
-    /// I14: a sync does what its dry run showed.
-    fn i14_as_planned(&self, planned: &Report, report: &Report, began: i64) {
+    /// I14: a sync does what its dry run showed, which began and ended at these times.
+    fn i14_as_planned(&mut self, planned: &Report, report: &Report, [began, ended]: [i64; 2]) {
+        let counts_fewer = self.counts_fewer(ended);
         let mut world = self.shared.lock();
         if world.troubled || self.fatal.is_some() {
             return;
         }
         let waited = world.now - began > 15_000_000_000;
-        if let Some(message) = differs(planned, report, waited) {
+        if let Some(message) = differs(planned, report, waited, counts_fewer) {
             world.violated("I14", message);
         }
+    }
+
+    /// Returns whether the guard counts a deletion no more that it counted at a time: its minute or its day has ended.
+    fn counts_fewer(&mut self, since: i64) -> bool {
+        let now = self.shared.lock().now;
+        let store = self.engine().store();
+        let counted = |time: i64, window: i64, side| {
+            let begin = Timestamp((time - window) / 1_000_000);
+            store.deletions_since(begin, side).expect("readable")
+        };
+        let has_fewer = |window, side| counted(now, window, side) < counted(since, window, side);
+        let mut windows = [MINUTE, DAY].into_iter();
+        windows.any(|window| has_fewer(window, Side::Local) || has_fewer(window, Side::Remote))
     }
 
     fn approve(&mut self, request: &CycleRequest) {
@@ -306,7 +322,19 @@ impl Run<'_> {
 ///
 /// The words of a category are read once a day, and before they are written if the last read is older than the guard
 /// window. If the budget made the two runs wait longer than that, the second run may have newer words.
-pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option<String> {
+///
+/// If the second run counts fewer earlier deletions, it need not hold a deletion that the first run held, nor an action
+/// that waited for it.
+pub(super) fn differs(
+    planned: &Report,
+    report: &Report,
+    waited: bool,
+    counts_fewer: bool,
+) -> Option<String> {
+    let is_held = |line: &Line| line.status == Status::Held;
+    let mut deletions = planned.actions.iter();
+    let may_release =
+        counts_fewer && deletions.any(|line| line.action == Kind::Delete && is_held(line));
     // A dry run does not settle a pending request, and promises nothing about its article.
     let is_pending = |problem: &&Problem| {
         let message = "it is unknown whether the last change of this article reached the service";
@@ -318,7 +346,7 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     // causes a read of its category.
     let has_pending = !pending.is_empty();
     // Nor does it promise what is held: a step may wait for that article.
-    let held = |line: &&Line| has_pending && line.status == Status::Held;
+    let held = |line: &&Line| has_pending && is_held(line);
     let both = planned.actions.iter().chain(&report.actions);
     let waiting = both.filter(held);
     let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
@@ -341,9 +369,7 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
                 line.action != Kind::UpdateCategory || !(waited || is_read)
             })
             .map(|line| {
-                // The deletions of the last minute count as well, and the minute may have ended.
-                let may_end = waited && line.action == Kind::Delete;
-                let held = line.status == Status::Held && !may_end;
+                let held = is_held(line) && !may_release;
                 format!("{:?} {:?} {} {held}", line.action, line.side, line.path)
             })
             .collect();

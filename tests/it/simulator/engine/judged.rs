@@ -375,7 +375,7 @@ fn a_cycle_that_asked_for_as_many_articles_as_it_may_leaves_the_rest_to_the_next
 }
 
 #[test]
-fn a_dry_run_plans_all_but_what_a_category_says_after_a_wait() {
+fn a_dry_run_plans_all_but_what_a_category_says_or_a_count_releases_after_a_wait() {
     let line = |action, side| Line {
         action,
         side,
@@ -397,13 +397,15 @@ fn a_dry_run_plans_all_but_what_a_category_says_after_a_wait() {
         (Kind::CreateCategory, true, false),
     ] {
         let (planned, done) = (report(kind, Remote), report(kind, Both));
-        let found = differs(&planned, &done, waited);
+        let found = differs(&planned, &done, waited, false);
         assert_eq!(found.is_none(), same, "{kind:?} {waited} {found:?}");
     }
     let (mut planned, done) = (report(Kind::Delete, Remote), report(Kind::Delete, Remote));
     planned.actions[0].status = Status::Held;
-    assert_eq!(differs(&planned, &done, true), None);
-    assert!(differs(&planned, &done, false).is_some());
+    assert!(differs(&planned, &done, true, false).is_some());
+    assert_eq!(differs(&planned, &done, false, true), None);
+    // More is held than was planned.
+    assert!(differs(&done, &planned, false, true).is_some());
 }
 
 #[test]
@@ -423,7 +425,7 @@ fn a_dry_run_need_not_plan_what_the_service_refuses() {
         report
     };
     let planned = report(Status::Planned, None);
-    let held = |reason| differs(&planned, &report(Status::Held, Some(reason)), false);
+    let held = |reason| differs(&planned, &report(Status::Held, Some(reason)), false, false);
     assert_eq!(
         held("it exists (the service says: the slug is taken)"),
         None

@@ -12,8 +12,8 @@ use kbsync::service::{Answer, ErrorKind, Purpose};
 use std::sync::Arc;
 use std::time::Duration;
 
-const MINUTE: i64 = 60_000_000_000;
-const DAY: i64 = 24 * 60 * MINUTE;
+pub(super) const MINUTE: i64 = 60_000_000_000;
+pub(super) const DAY: i64 = 24 * 60 * MINUTE;
 
 /// The world's time, for the budget.
 #[derive(Debug)]
