@@ -16,23 +16,19 @@ use kbsync::model::{
 use kbsync::reconcile::plan::Kind;
 use kbsync::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange, Store};
 
-/// Words that only a pending file write has, of an article that the base does not know, or knows.
-fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
-    let id = "00000000-0000-4000-8000-000000000001";
-    let article: ArticleId = id.parse().expect("an id");
-    let category: CategoryId = id.parse().expect("an id");
-    let (place, words) = (Place::new("alpha", "a.html"), "<p>zq001z</p>");
+/// Returns the row of an article whose body is `words`.
+pub(super) fn row(id: ArticleId, words: &str) -> ArticleRow {
     let version = Version {
         title: "A".to_owned(),
         slug: "a".to_owned(),
-        category,
+        category: CategoryId::provisional("alpha"),
         introtext: String::new(),
         keywords: String::new(),
         text: TextDigest::of(words),
     };
-    let row = ArticleRow {
-        id: article,
-        place,
+    ArticleRow {
+        id,
+        place: Place::new("alpha", "a.html"),
         local: version.clone(),
         remote: version,
         revision: Revision::default(),
@@ -42,7 +38,13 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         stamp: None,
         superseded: Vec::new(),
         written: None,
-    };
+    }
+}
+
+/// Words that only a pending file write has, of an article that the base does not know, or knows.
+fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
+    let (id, words) = ("00000000-0000-4000-8000-000000000001", "<p>zq001z</p>");
+    let row = row(id.parse().expect("an id"), words);
     let change = Journalled {
         slot: 1,
         entry: Entry::File(FileEntry {

@@ -1,12 +1,16 @@
 //! The exceptions for a state that was rolled back, and beside each the sharper case that is still found.
 
+use super::database::binding;
 use super::judged::{born, found, world};
+use super::judged_deaths::row;
 use super::kb::By;
+use super::oracle;
 use super::step::{At, Save};
 use super::token::Tokens;
 use super::world::{Side, World};
-use kbsync::model::ArticleId;
+use kbsync::model::{ArticleId, Timestamp};
 use kbsync::service::ArticlePatch;
+use kbsync::state::Store;
 
 const A: At = At(0, 0);
 const WORDS: &str = "zq001z";
@@ -78,4 +82,65 @@ fn sent_for(known: &str) -> Option<&'static str> {
 fn what_a_colleague_brought_back_is_what_a_state_that_was_put_back_last_saw() {
     assert_eq!(sent_for(WORDS), None);
     assert_eq!(sent_for("zq002z"), Some("I4"));
+}
+
+/// kbsync deleted an article whose file the writer put back, and removes the file: its state was lost meanwhile, and a
+/// replica showed the article since.
+fn put_back(lost: bool, late: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", WORDS, true);
+    world.saw([id]);
+    world.kb.delete(id, By::Us).expect("deleted");
+    if lost {
+        world.ledger.unremembered.insert(id);
+    }
+    if late {
+        world.answered_late();
+    }
+    removed(world)
+}
+
+/// kbsync removes a file.
+fn removed(mut world: World) -> Option<&'static str> {
+    let (folder, file) = (A.folder(), A.file());
+    world
+        .mirror
+        .save(folder, &file, WORDS.into(), Save::RenameOver);
+    world.begin();
+    let before = world.tokens(Side::Mirror);
+    world.mirror.remove(folder, &file);
+    let what = format!("RemoveFile {folder}/{file}");
+    world.effect(Side::Mirror, &before, &what, None);
+    found(world)
+}
+
+#[test]
+fn a_file_goes_whose_article_kbsync_does_not_remember_to_have_deleted() {
+    assert_eq!(put_back(true, true), None);
+    assert_eq!(put_back(true, false), Some("I4"));
+    assert_eq!(put_back(false, true), Some("I4"));
+}
+
+/// A state that was put back knows an article, and kbsync removes its file.
+fn known(is_gone: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", WORDS, true);
+    if is_gone {
+        world.kb.delete(id, By::Us).expect("deleted");
+    }
+    let mut store = Store::in_memory(&binding()).expect("a state");
+    let written = store.write_at(Timestamp::default(), |tx| {
+        tx.put_body(WORDS)?;
+        tx.put_article(&row(id, WORDS))
+    });
+    written.expect("written");
+    let gone = oracle::gone(&world, &store);
+    world.ledger.count_as_deleted(&gone);
+    removed(world)
+}
+
+#[test]
+fn a_file_goes_whose_article_was_deleted_since_a_state_that_was_put_back() {
+    assert_eq!(known(true), None);
+    assert_eq!(known(false), Some("I4"));
 }

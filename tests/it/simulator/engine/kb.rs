@@ -491,8 +491,8 @@ impl Kb {
     }
 
     /// The articles that kbsync deleted, and that a stale replica still shows.
-    pub(crate) fn ghosts(&self) -> impl Iterator<Item = ArticleId> {
-        self.ghosts.keys().copied()
+    pub(crate) fn ghosts(&self) -> impl Iterator<Item = &Article> {
+        self.ghosts.values()
     }
 
     /// A day passed: no replica shows a deleted article any more. kbsync remembers a deletion for three days.

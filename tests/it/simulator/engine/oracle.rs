@@ -68,6 +68,17 @@ pub(crate) fn taken_for_edits(world: &World, store: &Store) -> BTreeMap<ArticleI
     taken.filter(|(_, words)| !words.is_empty()).collect()
 }
 
+/// Returns the words of the articles that a state knows and that are gone.
+pub(crate) fn gone(world: &World, store: &Store) -> Tokens {
+    let mut gone = Tokens::default();
+    let rows = store.articles().expect("the state is readable");
+    let is_gone = |row: &&ArticleRow| !world.kb.articles.contains_key(&row.id);
+    for row in rows.iter().filter(is_gone) {
+        read(store, &row.local, &mut gone);
+    }
+    gone
+}
+
 fn read(store: &Store, version: &Version, tokens: &mut Tokens) {
     for line in [&version.title, &version.introtext, &version.keywords] {
         tokens.read(line.as_bytes());

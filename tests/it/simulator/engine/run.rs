@@ -493,7 +493,10 @@ impl Run<'_> {
         world.ledger.expected = sides.map(|side| history.without(&world.tokens(side)));
         world.ledger.seen = history;
         world.ledger.forgetful = true;
-        world.ledger.unremembered = world.kb.ghosts().collect();
+        let gone = self.store.as_ref().map(|store| oracle::gone(&world, store));
+        world.ledger.count_as_deleted(&gone.unwrap_or_default());
+        let ghosts = world.kb.ghosts().map(|article| article.id);
+        world.ledger.unremembered = ghosts.collect();
         world.kb.forget_writes();
         world.ledger.unremembered_words = world.kb.outdated().collect();
         world.ledger.archived = Tokens::default();

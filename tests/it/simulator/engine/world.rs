@@ -101,7 +101,7 @@ pub(crate) struct Ledger {
     pub(crate) taken_for_edits: BTreeMap<ArticleId, Tokens>,
     /// By side, the words that a rolled-back state knows, and that the side no longer had at the roll-back. If they are
     /// put back before the next whole cycle, the side is as the state expects, and the other side's words count as
-    /// newer.
+    /// newer. For the mirror also the words of articles that kbsync takes for deleted by a colleague.
     pub(crate) expected: [Tokens; 2],
     /// Words that a person had removed from the mirror when kbsync scanned it in this cycle.
     pub(crate) gone_when_scanned: Tokens,
@@ -159,6 +159,15 @@ pub(crate) struct Ledger {
     pub(crate) dry: bool,
     /// The first violation.
     pub(crate) violation: Option<Violation>,
+}
+
+impl Ledger {
+    /// Records the words of articles whose deletion kbsync does not remember as its own: it removes their files, even
+    /// those that the writer had put back.
+    pub(crate) fn count_as_deleted(&mut self, words: &Tokens) {
+        let [files, _] = &mut self.expected;
+        files.add(words);
+    }
 }
 
 /// The files with one id.
@@ -426,8 +435,14 @@ impl World {
 
     /// A stale replica answers, which lacks kbsync's last writes. Only the state knows the superseded versions: once it
     /// is lost, a superseded version of an article that is still as kbsync left it looks like a colleague's revert, and
-    /// is pulled until the next cycle brings kbsync's version back.
+    /// is pulled until the next cycle brings kbsync's version back. Nor does it know of its own deletions: an article
+    /// that the replica still shows is believed, and counts as deleted by a colleague when it is shown no more.
     pub(crate) fn answered_late(&mut self) {
+        for gone in self.kb.ghosts() {
+            if self.ledger.unremembered.contains(&gone.id) {
+                self.ledger.count_as_deleted(&gone.tokens);
+            }
+        }
         let left = |id: &ArticleId| self.kb.articles.get(id).map(|article| article.revision);
         for (id, (words, revision)) in &self.ledger.unremembered_words {
             if left(id) == Some(*revision) {
