@@ -26,7 +26,7 @@ use tokio::{
 /// How long the request in flight may take after a stop signal (failures row 9: a container has ten seconds).
 pub const GRACE: Duration = Duration::from_secs(8);
 
-/// The longest time without a run of the loop. The ticks are no help while a clock that was set back catches up.
+/// The longest sleep of the loop. A clock that was set back delays the ticks for as long.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 
 /// How the loop ended.
@@ -56,7 +56,7 @@ impl<C: CycleRunner> EventLoop<C> {
         Self { cycles, state }
     }
 
-    /// Runs until a stop signal.
+    /// Runs until a stop signal, the end of the events, or the loss of the mirror.
     pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
         self.state.supervisor.ready();
         let ended = loop {
@@ -167,7 +167,7 @@ impl<C: CycleRunner> EventLoop<C> {
         why.is_some()
     }
 
-    /// Runs one cycle, and handles events meanwhile. `Some`: the loop has ended.
+    /// Runs one cycle, and handles events meanwhile. Returns how the loop ended, if it did.
     async fn run_cycle(&mut self, next: NextJob, events: &mut Receiver<Event>) -> Option<Ended> {
         let NextJob {
             job,
@@ -217,6 +217,7 @@ impl<C: CycleRunner> EventLoop<C> {
         }
     }
 
+    /// Ends a cycle: stores what git published, logs an outage, and answers the command.
     fn finish(
         &mut self,
         job: &Job,
@@ -273,7 +274,7 @@ impl<C: CycleRunner> EventLoop<C> {
         }
     }
 
-    /// Answers the commands of clients with other settings. A reload decides about the commands that wait as well.
+    /// Answers the commands of clients with other settings, also those that waited before a reload.
     fn refuse_other_settings(&mut self) {
         let (queue, cycles) = (&mut self.state.work_queue, &self.cycles);
         let mut why = None;

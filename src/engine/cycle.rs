@@ -70,7 +70,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     Ok(report)
 }
 
-/// Begins a cycle.
+/// Prepares the engine for a request.
 pub(super) fn begin<S, D>(engine: &mut Engine<S, D>, request: &CycleRequest) {
     engine.request = Arc::new(request.clone());
     engine.gathered = Gathered::default();

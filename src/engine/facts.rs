@@ -1,4 +1,5 @@
 //! The facts for the guards, besides the plan: gathered here, judged in `reconcile::guard` and `reconcile::deletions`.
+//! After the judgement, refusals that are over are removed here, and roll-backs that were sent are stored.
 //!
 //! - Deletions: the earlier deletions of a minute and of a day, and the number of articles to compare with.
 //! - Roll-backs: an archive unpacked over the mirror brings older files in small batches. The batches of one hour count

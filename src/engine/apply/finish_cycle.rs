@@ -26,7 +26,7 @@ pub(in crate::engine) struct PlanSummary {
     /// Whether the cycle looked at everything and found nothing to do: if nothing stays open either, from now on the
     /// differences from the index are enough.
     is_quiet: bool,
-    /// Whether nothing is written, on either side or in the base.
+    /// Whether no article, no article's file and no row of the base changes. A new conflict gets its copy all the same.
     pub(in crate::engine) is_still: bool,
     /// The articles of which this cycle saw nothing: their open actions stay open.
     unknown: BTreeSet<ArticleId>,

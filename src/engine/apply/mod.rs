@@ -75,8 +75,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
         done: 0,
         prefix: engine.settings.prefix.clone(),
     };
-    // The validator (ETag) of an older listing must not cover rows from this one. If this run dies and the service
-    // later returns to the older content, the validator would hide that change.
     let changes =
         !plan.actions.is_empty() || !plan.records.is_empty() || !plan.category_records.is_empty();
     if to_send > 0 || (changes && !state.observed.service.not_modified) {
