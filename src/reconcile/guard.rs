@@ -97,17 +97,7 @@ impl Facts {
 type Rule = fn(&Action, &Facts) -> Option<(HoldRule, String)>;
 
 /// The rules about single actions; the first that applies holds the action.
-const RULES: [Rule; 8] = [
-    parked,
-    duel,
-    unrestored,
-    moved_out,
-    unhidden,
-    new_category,
-    // Before `by_git`, which covers only the removals of one cycle: after this cycle, the state is bound to its mirror.
-    from_elsewhere,
-    by_git,
-];
+const RULES: [Rule; 5] = [parked, duel, unhidden, new_category, unasked_deletion];
 
 /// Applies all guards to a plan.
 pub fn hold(plan: &mut Plan, facts: &Facts) {
@@ -217,36 +207,60 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     }
 }
 
-/// A missing file that a restore was about to write was not removed by a person. Each such deletion is held by itself,
-/// independent of other deletions.
-fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    let holds = facts.restoring.contains(&action.id?) && action.deletes() == Some(Side::Remote);
-    let reason = || {
-        format!(
+/// Holds a deletion that no person may have asked for, each by itself, independent of the other deletions.
+fn unasked_deletion(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let (side, id) = (action.deletes()?, action.id?);
+    let is_remote = side == Side::Remote;
+    // A missing file that a restore was about to write was not removed by a person.
+    if is_remote && facts.restoring.contains(&id) {
+        let reason = format!(
             "the restore of its file was interrupted or failed: run the restore again, or \
              `kbsync restore {}`; `kbsync approve` deletes the article",
             quoted(&action.path)
-        )
-    };
-    holds.then(|| (HoldRule::Unrestored, reason()))
+        );
+        return Some((HoldRule::Unrestored, reason));
+    }
+    if facts.deletions.allowed {
+        return None;
+    }
+    let moved_out = is_remote.then(|| moved_out(action, id, facts)).flatten();
+    if moved_out.is_some() {
+        return moved_out;
+    }
+    // If the state was made for another folder, an article without a file may never have had a file in this mirror.
+    // This comes before the removals by git: after this cycle, the state is bound to its mirror.
+    let rule = HoldRule::ForeignState;
+    if facts.deletions.inventory.from_elsewhere || facts.is_still_held(rule, action) {
+        let ways = if is_remote {
+            "`kbsync restore FOLDER` brings a folder's files back, `kbsync approve` deletes the articles"
+        } else {
+            "`kbsync approve` removes the files"
+        };
+        let reason = format!(
+            "the state was made for another folder, or its record in KBSYNC_USER_STATE_DIR is missing, so its deletions are \
+             held; {ways}"
+        );
+        return Some((rule, reason));
+    }
+    // A file that git removed does not show that a person wants the article deleted. In doubt nothing is deleted
+    // anyway, and the doubt is the better reason.
+    let by_git = facts.git.removed.get(&id);
+    let by_git = by_git.filter(|_| is_remote && facts.doubt.is_none());
+    by_git.map(|why| (HoldRule::MovedHead, why.clone()))
 }
 
 /// A file that was moved into another workspace's folder is not gone, and an article cannot be moved there.
-fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    if facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
-        return None;
-    }
+fn moved_out(action: &Action, id: ArticleId, facts: &Facts) -> Option<(HoldRule, String)> {
     let Elsewhere { at, unread } = &facts.elsewhere;
-    if let Some(path) = at.get(&action.id?) {
+    let rule = HoldRule::Elsewhere;
+    // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
+    let (rule, what, remedy) = if let Some(path) = at.get(&id) {
         let reason = format!(
             "its file is {path} now, in another workspace's folder, and no article can move there: move the file \
              back; or remove its `id:` line to make a new article there, and `kbsync approve` deletes the old article"
         );
-        return Some((HoldRule::Elsewhere, reason));
-    }
-    let rule = HoldRule::Elsewhere;
-    // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
-    let (rule, what, remedy) = if facts.is_still_held(rule, action) {
+        return Some((rule, reason));
+    } else if facts.is_still_held(rule, action) {
         let what = "its file was moved into another workspace's folder".to_owned();
         (rule, what, "move the file back")
     } else {
@@ -257,33 +271,4 @@ fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     };
     let reason = format!("{what}: {remedy}; `kbsync approve` deletes the article");
     Some((rule, reason))
-}
-
-/// If the state was made for another folder, an article without a file may never have had a file in this mirror.
-fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    let rule = HoldRule::ForeignState;
-    let ways = match action.deletes()? {
-        Side::Remote => {
-            "`kbsync restore FOLDER` brings a folder's files back, `kbsync approve` deletes the articles"
-        }
-        Side::Local | Side::Both => "`kbsync approve` removes the files",
-    };
-    let reason = || {
-        format!(
-            "the state was made for another folder, or its record in KBSYNC_USER_STATE_DIR is missing, so its deletions are \
-             held; {ways}"
-        )
-    };
-    let holds = facts.deletions.inventory.from_elsewhere || facts.is_still_held(rule, action);
-    (holds && !facts.deletions.allowed).then(|| (rule, reason()))
-}
-
-/// A file that git removed does not show that a person wants the article deleted.
-fn by_git(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    // In doubt nothing is deleted anyway, and the doubt is the better reason.
-    if facts.doubt.is_some() || facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
-        return None;
-    }
-    let why = facts.git.removed.get(&action.id?)?;
-    Some((HoldRule::MovedHead, why.clone()))
 }
