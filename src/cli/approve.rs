@@ -34,8 +34,6 @@ pub(super) struct Args {
 /// The held actions of one workspace.
 struct HeldItems {
     part: Part,
-    /// The prefix of the workspace's paths.
-    workspace: String,
     actions: Vec<Action>,
     /// The articles in a new category that wait only for the category.
     with_category: Vec<Action>,
@@ -46,7 +44,7 @@ struct HeldItems {
 impl HeldItems {
     fn approvals(&self) -> impl Iterator<Item = Approval> {
         self.actions.iter().map(|action| Approval {
-            workspace: self.workspace.clone(),
+            workspace: self.part.root.prefix.clone(),
             side: action.side,
             mark: action.fingerprint(),
         })
@@ -136,7 +134,6 @@ async fn look(
         let unreported = open_actions::count_unreported(engine.store(), &actions);
         if !actions.is_empty() {
             held.push(HeldItems {
-                workspace: workspace.prefix,
                 part,
                 actions,
                 with_category,
@@ -177,7 +174,7 @@ fn all_reported(held: &[HeldItems]) -> Result<(), Failure> {
 /// Returns the line of an action, with its paths below the mirror.
 fn held_line(held: &HeldItems, action: &Action) -> Line {
     let mut line = Line::of(action, Status::Held, None);
-    put_below(&held.part.prefix, &mut line.path, line.reason.as_mut());
+    put_below(&held.part.root.prefix, &mut line.path, line.reason.as_mut());
     line
 }
 

@@ -4,7 +4,7 @@
 //! daemon store both. Commands that write are refused while the published branch is not checked out, or while git is
 //! busy; commands that only read, and dry runs, are never refused.
 
-use super::{ask, context::Context, exit::ExitCode, failure::Failure, scope::prefix};
+use super::{ask, context::Context, exit::ExitCode, failure::Failure};
 use crate::{
     config::{Config, Root},
     daemon::git::{self, Busy, Git, Known, Pause, Remembered},
@@ -21,17 +21,12 @@ impl GitHeads {
     /// Reads the state of git, before a scan.
     pub(super) fn look(config: &Config) -> Self {
         let roots = config.roots();
-        let roots: Vec<_> = roots
-            .iter()
-            .map(|root| (prefix(config, root), root))
-            .collect();
         let remembered = |at: &str| {
-            let root = roots.iter().find(|(prefix, _)| prefix == at);
-            root.map(|(_, root)| remembered(root)).unwrap_or_default()
+            let root = roots.iter().find(|root| root.prefix == at);
+            root.map(remembered).unwrap_or_default()
         };
-        let folders = roots
-            .iter()
-            .map(|(prefix, root)| (prefix.as_str(), root.path.as_path()));
+        let folders = roots.iter();
+        let folders = folders.map(|root| (root.prefix.as_str(), root.path.as_path()));
         Self(git::look(folders, &config.options.git_branch, remembered))
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Outcome, consent, context::Context, daemon_clients::Clients, exit::ExitCode, failure::Failure,
-    locks, logging::Style, scope::prefix,
+    locks, logging::Style,
 };
 use crate::{
     config::{Config, Need, TokenSource, parse_listen},
@@ -51,12 +51,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let token = config.token.as_ref().map(TokenSource::name);
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let mut clients = Clients::new(context, &config, &status, &progress, &stop);
-    let watched = config.roots().into_iter().map(|root| watch::Root {
-        prefix: prefix(&config, &root),
-        path: root.path,
-    });
     let rescan = watch::Rescan::new(settings.rescan);
-    let watch = watch::Options::new(watched.collect(), private.clone(), rescan);
+    let watch = watch::Options::new(config.roots(), private.clone(), rescan);
     let services = clients.connect()?;
     let workspaces = config
         .roots()
@@ -67,8 +63,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
                 .and_then(|store| open::engine(&config, root, service, store))?
                 .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {
-                prefix: prefix(&config, root),
-                folder: root.path.clone(),
+                root: root.clone(),
                 engine,
             })
         })

@@ -21,17 +21,14 @@ use std::{
 pub(super) struct Part {
     /// The workspace's location.
     pub(super) root: Root,
-    /// The workspace's folder below the mirror; empty: the mirror itself.
-    pub(super) prefix: String,
     /// Files and category folders; empty: everything.
     pub(super) scope: Vec<String>,
 }
 
 impl Part {
     /// Makes the part of a whole workspace.
-    fn whole(config: &Config, root: Root) -> Self {
+    fn whole(root: Root) -> Self {
         Self {
-            prefix: open::prefix(config, &root),
             root,
             scope: Vec::new(),
         }
@@ -39,19 +36,20 @@ impl Part {
 
     /// Returns a path below this workspace; `""` is the workspace itself.
     pub(super) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
-        if self.prefix.is_empty() || path == self.prefix {
-            return Some(path.strip_prefix(&self.prefix).unwrap_or(path));
+        if path == self.folder() {
+            return Some("");
         }
-        path.strip_prefix(&self.prefix)?.strip_prefix('/')
+        path.strip_prefix(&self.root.prefix)
     }
 
     /// Returns a path of this workspace as a path below the mirror.
     pub(super) fn path(&self, below: impl Display) -> String {
-        if self.prefix.is_empty() {
-            below.to_string()
-        } else {
-            format!("{}/{below}", self.prefix)
-        }
+        format!("{}{below}", self.root.prefix)
+    }
+
+    /// Returns the workspace's folder below the mirror; empty: the mirror itself.
+    fn folder(&self) -> &str {
+        self.root.prefix.trim_end_matches('/')
     }
 
     /// Opens the state for reading; `None`: nothing was synced yet.
@@ -72,21 +70,8 @@ impl Part {
 
     /// Returns whether a path is a folder above this workspace.
     fn is_under(&self, path: &str) -> bool {
-        path.is_empty()
-            || self
-                .prefix
-                .strip_prefix(path)
-                .is_some_and(|rest| rest.starts_with('/'))
-    }
-}
-
-/// Returns the prefix of a workspace's paths: `""`, or its folder below the mirror and a `/`.
-pub(super) fn prefix(config: &Config, root: &Root) -> String {
-    let prefix = open::prefix(config, root);
-    if prefix.is_empty() {
-        prefix
-    } else {
-        prefix + "/"
+        let below = self.folder().strip_prefix(path);
+        path.is_empty() || below.is_some_and(|rest| rest.starts_with('/'))
     }
 }
 
@@ -100,7 +85,7 @@ pub(super) fn paths(config: &Config, parts: &[Part]) -> Vec<String> {
         .iter()
         .flat_map(|part| {
             if whole(part) {
-                vec![part.prefix.clone()]
+                vec![part.folder().to_owned()]
             } else {
                 part.scope.iter().map(|path| part.path(path)).collect()
             }
@@ -110,11 +95,7 @@ pub(super) fn paths(config: &Config, parts: &[Part]) -> Vec<String> {
 
 /// Returns all workspaces of the mirror.
 pub(super) fn all(config: &Config) -> Vec<Part> {
-    config
-        .roots()
-        .into_iter()
-        .map(|root| Part::whole(config, root))
-        .collect()
+    config.roots().into_iter().map(Part::whole).collect()
 }
 
 /// Returns the workspaces that the paths are in; without paths, all workspaces.
@@ -156,7 +137,7 @@ pub(super) fn must_be_there(config: &Config, root: &Root) -> Result<(), Failure>
     if is_whole || !root.state.starts_with(&root.path) || root.path.exists() {
         return Ok(());
     }
-    let folder = open::prefix(config, root);
+    let folder = root.prefix.trim_end_matches('/');
     Err(Failure::failed(
         format!(
             "the folder of a workspace, {folder}, is not there, and its history lay in {folder}/{PRIVATE_FOLDER}"
@@ -232,9 +213,7 @@ fn in_none(path: &Path, parts: &[Part]) -> Failure {
 
 /// Lists the workspaces' folders.
 fn names(parts: &[Part]) -> String {
-    let names = parts
-        .iter()
-        .map(|part| format!("{}/", escape(&part.prefix)));
+    let names = parts.iter().map(|part| escape(&part.root.prefix));
     names.collect::<Vec<_>>().join(", ")
 }
 

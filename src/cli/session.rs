@@ -9,7 +9,6 @@ use super::failure::Failure;
 use super::git_head::GitHeads;
 use super::interrupt::{Work, until_stopped};
 use super::progress::Progress;
-use super::scope::prefix;
 use super::{locks, report, via_daemon};
 use crate::config::{Config, Root};
 use crate::daemon::control::Refusal;
@@ -115,14 +114,14 @@ impl<'c> Session<'c> {
         let job = self.job(command);
         let (mut workspaces, mut closed) = (Vec::new(), Vec::new());
         for root in self.config.roots() {
-            if !job.concerns(&prefix(self.config, &root)) {
+            if !job.concerns(&root.prefix) {
                 continue;
             }
             match self.engine(&root, is_dry) {
                 Ok(workspace) => workspaces.push(workspace),
                 Err(failure) if failure.code == ExitCode::Usage => return Err(failure),
                 Err(failure) => closed.push(Refusal {
-                    path: Some(open::prefix(self.config, &root)),
+                    path: Some(root.prefix.trim_end_matches('/').to_owned()),
                     ..failure.into()
                 }),
             }
@@ -170,7 +169,7 @@ impl<'c> Session<'c> {
         let roots = self.config.roots();
         let store = |at: &str, what: &Remembered| {
             let mut roots = roots.iter();
-            let Some(root) = roots.find(|root| prefix(self.config, root) == at) else {
+            let Some(root) = roots.find(|root| root.prefix == at) else {
                 return Ok(());
             };
             let mut store = open::write_state(self.config, root)?;
@@ -216,8 +215,7 @@ impl<'c> Session<'c> {
         let progress = self.progress.clone();
         let teller = Arc::new(move |step| lock(&progress).show(step));
         Ok(WorkspaceEngine {
-            prefix: prefix(self.config, root),
-            folder: root.path.clone(),
+            root: root.clone(),
             engine: engine.with_teller(teller),
         })
     }

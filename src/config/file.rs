@@ -229,7 +229,9 @@ fn subfolder(node: &Node) -> Result<String, ConfigError> {
             "write a name such as `help-en`, without `..`, and not beginning with `/`, `.` or `_`",
         ));
     }
-    Ok(written.trim_end_matches('/').to_owned())
+    let names = Path::new(written).components();
+    let names = names.map(|name| name.as_os_str().to_string_lossy());
+    Ok(names.collect::<Vec<_>>().join("/"))
 }
 
 fn categories(node: &Node) -> Result<Vec<CategoryId>, ConfigError> {

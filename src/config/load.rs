@@ -125,12 +125,8 @@ pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
     let (file, mut given) = read_file(request, &mirror)?;
     overlay(request, &mut given)?;
     let is_mirror = file.is_some() || given.service.is_some();
-    let mut prefixes: Vec<String> = given
-        .workspaces
-        .iter()
-        .filter_map(|entry| entry.folder.as_ref())
-        .map(|folder| format!("{folder}/"))
-        .collect();
+    let workspaces = given.workspaces.iter();
+    let mut prefixes: Vec<String> = workspaces.map(WorkspaceFolder::prefix).collect();
     if prefixes.is_empty() {
         prefixes.push(String::new());
     }

@@ -100,6 +100,7 @@ impl Config {
                 };
                 Root {
                     workspace: entry.id,
+                    prefix: entry.prefix(),
                     path,
                     state,
                 }
@@ -117,11 +118,21 @@ pub struct WorkspaceFolder {
     pub folder: Option<String>,
 }
 
+impl WorkspaceFolder {
+    /// Returns the prefix of the workspace's paths: `""`, or its folder and a `/`.
+    fn prefix(&self) -> String {
+        let folder = self.folder.as_ref();
+        folder.map_or_else(String::new, |folder| format!("{folder}/"))
+    }
+}
+
 /// The location of a workspace on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Root {
     /// The workspace.
     pub workspace: WorkspaceId,
+    /// The prefix of its paths in the mirror: `""`, or its folder and a `/`.
+    pub prefix: String,
     /// The folder of its categories.
     pub path: PathBuf,
     /// The folder of its state.

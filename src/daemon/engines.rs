@@ -121,7 +121,12 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         }
         let workspaces = self.workspaces.iter();
         let checks: Vec<_> = workspaces
-            .map(|workspace| (workspace.prefix.as_str(), workspace.engine.path_check()))
+            .map(|workspace| {
+                (
+                    workspace.root.prefix.as_str(),
+                    workspace.engine.path_check(),
+                )
+            })
             .collect();
         let changed = due.iter().filter(|(_, touch)| **touch == Touch::Changed);
         let files: Vec<String> = changed
@@ -153,9 +158,10 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
 
     fn repositories(&self, setting: &PublishedBranch) -> Vec<Known> {
         let workspaces = || self.workspaces.iter();
-        let folders = workspaces().map(|one| (one.prefix.as_str(), one.folder.as_path()));
+        let roots = workspaces().map(|one| &one.root);
+        let folders = roots.map(|root| (root.prefix.as_str(), root.path.as_path()));
         git::look(folders, setting, |prefix| {
-            let workspace = workspaces().find(|one| one.prefix == prefix);
+            let workspace = workspaces().find(|one| one.root.prefix == prefix);
             workspace
                 .map(|one| git::remembered(one.engine.store()))
                 .unwrap_or_default()
@@ -164,7 +170,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
 
     fn remember(&mut self, prefix: &str, what: &Remembered) {
         let mut workspaces = self.workspaces.iter_mut();
-        let Some(workspace) = workspaces.find(|workspace| workspace.prefix == prefix) else {
+        let Some(workspace) = workspaces.find(|workspace| workspace.root.prefix == prefix) else {
             return;
         };
         if let Err(error) = git::remember(workspace.engine.store_mut(), what) {
@@ -180,7 +186,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                     missing.extend(
                         places
                             .iter()
-                            .map(|place| format!("{}{place}", workspace.prefix)),
+                            .map(|place| format!("{}{place}", workspace.root.prefix)),
                     );
                 }
                 Err(error) => tracing::warn!("{error:#}"),

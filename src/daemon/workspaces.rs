@@ -7,6 +7,7 @@ use super::control::Refusal;
 use super::git::View;
 use super::job::{Approval, CycleCommand, CycleOutcome, Job, OpenItems, Scope, request_for};
 use super::outage::Outage;
+use crate::config::Root;
 use crate::engine::report::Report;
 use crate::engine::settings::{Cause, CycleRequest};
 use crate::engine::{self, Engine, StopCause, open_actions};
@@ -14,7 +15,6 @@ use crate::mirror::disk::Disk;
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Turns an error of a workspace into a failure for a person, with its exit code and its remedy.
@@ -22,10 +22,8 @@ pub type Advise = dyn Fn(anyhow::Error) -> Refusal;
 
 /// The engine of one workspace.
 pub struct WorkspaceEngine<S, D> {
-    /// The prefix of the workspace's paths: `""`, or the folder's name and a `/`.
-    pub prefix: String,
-    /// The workspace's folder.
-    pub folder: PathBuf,
+    /// The workspace's location.
+    pub root: Root,
     /// The engine.
     pub engine: Engine<S, D>,
 }
@@ -42,7 +40,7 @@ pub async fn run_job<S: Service, D: Disk>(
     // The job's list of paths in motion was made now; the last workspace may be synced much later.
     let started_at = engine::Clock::now(&engine::SystemClock);
     for workspace in workspaces.iter_mut() {
-        let Some(mut request) = request_for(job, &workspace.prefix) else {
+        let Some(mut request) = request_for(job, &workspace.root.prefix) else {
             continue;
         };
         // A person runs a command on the files as they are, without a grace time.
@@ -67,7 +65,7 @@ pub async fn run_job<S: Service, D: Disk>(
                 let failure = advise(error);
                 report.fail_with(failure.code);
                 failures.push(Refusal {
-                    path: Some(workspace.prefix.trim_end_matches('/').to_owned()),
+                    path: Some(workspace.root.prefix.trim_end_matches('/').to_owned()),
                     ..failure
                 });
             }
@@ -152,7 +150,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     ) -> anyhow::Result<()> {
         self.set_git(job);
         if let Some(command) = command_of(job) {
-            let approvals = approvals_of(command, &self.prefix);
+            let approvals = approvals_of(command, &self.root.prefix);
             if !approvals.is_empty() {
                 self.engine.store_mut().write(|tx| {
                     let mut each = approvals.iter();
@@ -178,7 +176,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         report.add(found);
         if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
             // An unused approval must not release a later action.
-            let approvals = approvals_of(command, &self.prefix);
+            let approvals = approvals_of(command, &self.root.prefix);
             if !approvals.is_empty() {
                 self.engine.store_mut().write(|tx| {
                     let mut each = approvals.iter();
@@ -192,14 +190,14 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     /// Makes the plan of a job, without effects.
     pub async fn plan(&mut self, job: &Job) -> anyhow::Result<Plan> {
         self.set_git(job);
-        let request = request_for(job, &self.prefix);
+        let request = request_for(job, &self.root.prefix);
         let request = request.unwrap_or_else(|| CycleRequest::new(Direction::Both));
         self.engine.plan(&request).await
     }
 
     /// Git may move HEAD before this workspace is synced, or during a request.
     fn set_git(&mut self, job: &Job) {
-        let view = View::new(&self.folder, job.git.clone());
+        let view = View::new(&self.root.path, job.git.clone());
         self.engine.set_git(Arc::new(view));
     }
 

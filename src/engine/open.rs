@@ -35,7 +35,7 @@ pub fn settings(config: &Config, root: &Root) -> Settings {
     let options = &config.options;
     Settings {
         workspace: root.workspace,
-        prefix: prefix(config, root),
+        prefix: root.prefix.clone(),
         categories: config.categories.iter().copied().collect(),
         guard_window: options.guard_window,
         max_deletes: options.max_deletes,
@@ -88,16 +88,6 @@ pub fn known_state(config: &Config, root: &Root) -> Result<Option<Store>, StateE
     Store::open_read_only(&root.state, Some(&binding(config, root)))
 }
 
-/// The folder of a workspace below the mirror, with `/` between names; empty when it is the mirror itself.
-pub fn prefix(config: &Config, root: &Root) -> String {
-    let below = root.path.strip_prefix(&config.mirror).unwrap_or(&root.path);
-    let names: Vec<_> = below
-        .components()
-        .map(|name| name.as_os_str().to_string_lossy())
-        .collect();
-    names.join("/")
-}
-
 /// Returns which of some articles have their files in other workspaces' folders.
 pub type Neighbours = Arc<dyn Fn(&BTreeSet<ArticleId>) -> Elsewhere + Send + Sync>;
 
@@ -105,30 +95,26 @@ pub type Neighbours = Arc<dyn Fn(&BTreeSet<ArticleId>) -> Elsewhere + Send + Syn
 fn other_workspaces(config: &Config, root: &Root) -> Neighbours {
     let roots = config.roots().into_iter();
     let others = roots.filter(|other| other.path != root.path);
-    among(
-        others
-            .map(|other| (prefix(config, &other), other.path))
-            .collect(),
-    )
+    among(others.map(|other| (other.prefix, other.path)).collect())
 }
 
-/// Folders, each with its name in the mirror.
+/// Folders, each with the prefix of its paths in the mirror.
 pub fn among(folders: Vec<(String, PathBuf)>) -> Neighbours {
     Arc::new(move |ids| {
         let mut found = Elsewhere::default();
         if !ids.is_empty() {
-            for (name, path) in &folders {
-                look(name, path, ids, &mut found);
+            for (prefix, path) in &folders {
+                look(prefix, path, ids, &mut found);
             }
         }
         found
     })
 }
 
-fn look(name: &str, path: &Path, ids: &BTreeSet<ArticleId>, found: &mut Elsewhere) {
+fn look(prefix: &str, path: &Path, ids: &BTreeSet<ArticleId>, found: &mut Elsewhere) {
     let listed = RealDisk::open(path)
         .and_then(|disk| scan::find_strays(&disk, &Layout::default(), &|_, _| false));
-    let below = |place: &Place| format!("{name}/{}", place.to_string().trim_start_matches('/'));
+    let below = |place: &Place| format!("{prefix}{}", place.to_string().trim_start_matches('/'));
     match listed {
         Ok(strays) => {
             let asked = strays.ids.iter().filter(|(_, id)| ids.contains(id));
@@ -140,8 +126,8 @@ fn look(name: &str, path: &Path, ids: &BTreeSet<ArticleId>, found: &mut Elsewher
             }
         }
         Err(error) => {
-            tracing::debug!(folder = name, "{error}");
-            found.unread.get_or_insert_with(|| format!("{name}/"));
+            tracing::debug!(folder = prefix, "{error}");
+            found.unread.get_or_insert_with(|| prefix.to_owned());
         }
     }
 }

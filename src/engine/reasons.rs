@@ -5,7 +5,7 @@
 use crate::model::{ArticleId, path::quoted};
 use std::{borrow::Cow, collections::HashMap, hash::Hash};
 
-/// Prefixes a path, and the paths of the commands that a reason proposes, with a workspace's folder.
+/// Puts a workspace's prefix before a path, and before the paths of the commands that a reason proposes.
 pub fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
     if prefix.is_empty() {
         return;
@@ -17,11 +17,11 @@ pub fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
             .collect();
         *reason = pieces.join("`");
     }
-    let below = format!("{prefix}/{path}");
+    let below = format!("{prefix}{path}");
     below.trim_end_matches('/').clone_into(path);
 }
 
-/// Prefixes the paths of a command with a folder. Options come after the paths.
+/// Puts a prefix before the paths of a command. Options come after the paths.
 fn command_below(prefix: &str, command: &str) -> String {
     let Some(name) = WITH_PATHS.iter().find(|name| command.starts_with(**name)) else {
         return command.to_owned();
@@ -37,8 +37,8 @@ fn command_below(prefix: &str, command: &str) -> String {
             return word.to_owned();
         }
         match word.split_once('\'') {
-            Some((start, rest)) => format!("{start}'{}/{rest}", prefix.replace('\'', "'\\''")),
-            None => quoted(&format!("{prefix}/{word}")).into_owned(),
+            Some((start, rest)) => format!("{start}'{}{rest}", prefix.replace('\'', "'\\''")),
+            None => quoted(&format!("{prefix}{word}")).into_owned(),
         }
     });
     let words: Vec<String> = words.collect();
@@ -121,7 +121,7 @@ mod tests {
         ] {
             let below = command.replace('{', "help/").replace('}', "");
             let (mut path, mut reason) = (path.to_owned(), command.replace(['{', '}'], ""));
-            put_below("help", &mut path, Some(&mut reason));
+            put_below("help/", &mut path, Some(&mut reason));
             assert_eq!(reason, below);
         }
     }

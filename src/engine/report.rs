@@ -185,7 +185,7 @@ impl Report {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
         if let Some(stop) = &mut self.stopped {
-            prefix.clone_into(&mut stop.workspace);
+            prefix.trim_end_matches('/').clone_into(&mut stop.workspace);
         }
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Settings {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The workspace's folder below the mirror, a prefix of paths in reports; empty for the mirror itself.
+    /// The prefix of the workspace's paths in reports: `""`, or its folder below the mirror and a `/`.
     pub prefix: String,
     /// The categories that the settings name: without published articles, no listing shows them.
     pub categories: BTreeSet<CategoryId>,

@@ -115,7 +115,7 @@ fn is_not_ready(found: &Finding) -> bool {
 fn open_conflicts(context: &Context, prefix: &str) -> Option<Open> {
     let config = context.config(Need::Workspace).ok()?;
     let mut parts = scope::all(&config).into_iter();
-    let part = parts.find(|part| part.prefix == prefix.trim_end_matches('/'))?;
+    let part = parts.find(|part| part.root.prefix == prefix)?;
     let conflicts = part.state(&config).ok()??.conflicts().ok()?;
     Some(Open {
         ids: conflicts.iter().map(|row| row.id).collect(),

@@ -144,20 +144,18 @@ pub(super) fn relevant_name(name: &str, touch: Touch) -> Option<(String, Touch)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::WorkspaceId;
     use notify::event::{AccessKind, CreateKind, DataChange, Flag, MetadataKind};
     use std::path::PathBuf;
+    use uuid::Uuid;
 
     fn check(kind: EventKind, paths: &[&str], expected: &[Meaning]) {
-        let roots = [
-            Root {
-                prefix: "en/".to_owned(),
-                path: PathBuf::from("/m/en"),
-            },
-            Root {
-                prefix: "de/".to_owned(),
-                path: PathBuf::from("/m/de"),
-            },
-        ];
+        let roots = ["en", "de"].map(|folder| Root {
+            workspace: WorkspaceId::new(Uuid::nil()),
+            prefix: format!("{folder}/"),
+            path: Path::new("/m").join(folder),
+            state: PathBuf::new(),
+        });
         let mut event = notify::Event::new(kind);
         for path in paths {
             event = event.add_path(PathBuf::from(path));

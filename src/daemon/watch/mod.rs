@@ -22,6 +22,7 @@ mod tests;
 
 pub use thread::{Watch, start};
 
+use crate::config::Root;
 use crate::state::is_remote;
 use std::{
     fmt,
@@ -88,15 +89,6 @@ impl fmt::Display for Mode {
             }
         }
     }
-}
-
-/// A workspace's folder.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Root {
-    /// The prefix of the workspace's paths: `""`, or the folder's name and a `/`.
-    pub prefix: String,
-    /// The folder.
-    pub path: PathBuf,
 }
 
 /// The interval of the scans, which new settings may change. Clones share the value.

@@ -2,6 +2,7 @@
 
 use super::{DoubtCause, Mode, Options, Rescan, Root, thread::start_with};
 use crate::daemon::Event;
+use crate::model::WorkspaceId;
 use notify::{
     Config, Error, ErrorKind, EventHandler, EventKind, NullWatcher, RecursiveMode, Result, Watcher,
     WatcherKind, event::AccessKind,
@@ -14,6 +15,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::mpsc::{Receiver, channel};
+use uuid::Uuid;
 
 /// Reports an article as soon as the private folder is watched, and never of our own file.
 struct Deaf(Box<dyn EventHandler>);
@@ -53,8 +55,10 @@ fn options(mirror: &Path) -> Options {
         std::fs::create_dir(folder).expect("made");
     }
     let root = Root {
+        workspace: WorkspaceId::new(Uuid::nil()),
         prefix: String::new(),
         path: mirror.to_owned(),
+        state: private.clone(),
     };
     Options {
         cookie_timeout: Duration::from_millis(50),

@@ -34,7 +34,7 @@ pub(super) struct ApplyState<'a> {
     pub(super) to_send: usize,
     /// The number of sent steps, for progress.
     pub(super) done: u64,
-    /// The workspace's folder in the mirror, for the log.
+    /// The prefix of the workspace's paths, for the log.
     pub(super) prefix: String,
 }
 

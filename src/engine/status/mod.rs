@@ -159,7 +159,8 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
     let mut problems = view.problems;
     problems.extend(failed(store)?);
     let last_sync = last_poll(store)?.map(Timestamp::to_rfc3339);
-    let never_synced = last_sync.is_none().then(|| settings.prefix.clone());
+    let folder = settings.prefix.trim_end_matches('/');
+    let never_synced = last_sync.is_none().then(|| folder.to_owned());
     let mut status = Status {
         changes,
         conflicts,

@@ -3,11 +3,13 @@
 //! Each scene makes the system calls of a program, and exactly the right paths must be due. The tests wait for
 //! conditions, never for a time.
 
+use kbsync::config::Root;
 use kbsync::daemon::{
     Event,
     debounce::{Debounce, Delays, Touch},
-    watch::{DoubtCause, Mode, Options, Rescan, Root, Watch, start},
+    watch::{DoubtCause, Mode, Options, Rescan, Watch, start},
 };
+use kbsync::model::WorkspaceId;
 use std::{
     collections::BTreeSet,
     fs,
@@ -20,6 +22,7 @@ use tokio::{
     sync::mpsc::{Receiver, channel},
     time::Instant,
 };
+use uuid::Uuid;
 
 /// A watched folder, and its events.
 struct Scene {
@@ -52,8 +55,10 @@ impl Scene {
         prepare(&root);
         let (to, events) = channel(1024);
         let roots = vec![Root {
+            workspace: WorkspaceId::new(Uuid::nil()),
             prefix: String::new(),
             path: root.clone(),
+            state: root.join(".kbsync"),
         }];
         let mut options = Options::new(
             roots,

@@ -207,7 +207,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     world.remove("start/one.html");
     let request = CycleRequest::new(Direction::Both);
     let beside = |path: &str| {
-        let folders = vec![("de".to_owned(), world.path(path))];
+        let folders = vec![("de/".to_owned(), world.path(path))];
         world.engine().with_folders(open::among(folders), None)
     };
     let mut engine = beside("not-mounted");
