@@ -21,7 +21,7 @@ use crate::engine::report::{Line, Report, Requests, Status};
 use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
-use crate::service::{Service as _, Usage};
+use crate::service::Service as _;
 
 /// Approves what is held.
 #[derive(clap::Args, Debug)]
@@ -117,10 +117,7 @@ async fn look(
         let mut workspace = session.engine(&part.root, true)?;
         let plan = Box::pin(workspace.plan(&job)).await;
         let engine = workspace.engine;
-        requests.add(Requests::between(
-            Usage::default(),
-            engine.service().usage(),
-        ));
+        requests.add(engine.service().requests());
         let planned = plan?.actions.into_iter();
         let rule = |action: &Action| action.held.as_ref().map(|hold| hold.rule);
         let (actions, mut with_category): (Vec<Action>, Vec<Action>) =

@@ -28,11 +28,7 @@ pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Fail
 
 /// Returns the rest of the budget, without a request or the token. `None`: this mirror has not used a budget yet.
 pub(super) fn budget_left(config: &Config) -> Option<BudgetLeft> {
-    let (minute_left, day_left) = last_budget(config)?.left();
-    Some(BudgetLeft {
-        minute_left,
-        day_left,
-    })
+    Some(last_budget(config)?.left())
 }
 
 /// Returns the budget that this mirror used last; `None`: no budget was used yet, or the budget cannot be read.

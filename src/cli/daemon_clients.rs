@@ -147,11 +147,9 @@ impl<'r> Clients<'r> {
         let budget = Arc::clone(&self.budget);
         Arc::new(move || {
             let budget = budget.lock().unwrap_or_else(PoisonError::into_inner);
-            let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
-            BudgetLeft {
-                minute_left,
-                day_left,
-            }
+            budget
+                .as_ref()
+                .map_or_else(BudgetLeft::default, Budget::left)
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     config::BudgetLimits,
     engine,
     model::time::in_words,
-    service::{budget::Budget, client::WaitNote},
+    service::{BudgetLeft, budget::Budget, client::WaitNote},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
@@ -132,7 +132,10 @@ impl Progress {
         let units = units.saturating_sub(self.bar.position());
         let left = match &self.budget {
             Some(budget) if self.per_unit > 0 => budget.left(),
-            Some(_) | None => (0, self.limits.per_day),
+            Some(_) | None => BudgetLeft {
+                minute_left: 0,
+                day_left: self.limits.per_day,
+            },
         };
         let requests = units.saturating_mul(self.per_unit.into());
         let time = estimate(requests, left, self.limits, wait);
@@ -186,11 +189,9 @@ impl Progress {
 }
 
 /// Returns the time in which the budget allows the requests, after the wait before the first one: none if they fit into
-/// this minute; days if they do not fit into this day (failures row 113). `left`: the requests left in this minute, and in
-/// this day.
-fn estimate(requests: u64, left: (u32, u32), limits: BudgetLimits, wait: Duration) -> Duration {
-    let (minute_left, day_left) = left;
-    let tomorrow = requests.saturating_sub(day_left.into());
+/// this minute; days if they do not fit into this day (failures row 113).
+fn estimate(requests: u64, left: BudgetLeft, limits: BudgetLimits, wait: Duration) -> Duration {
+    let tomorrow = requests.saturating_sub(left.day_left.into());
     if tomorrow > 0 {
         let days = tomorrow.div_ceil(limits.per_day.max(1).into());
         return Duration::from_hours(24).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
@@ -198,7 +199,7 @@ fn estimate(requests: u64, left: (u32, u32), limits: BudgetLimits, wait: Duratio
     if requests == 0 {
         return Duration::ZERO;
     }
-    let over = requests.saturating_sub(minute_left.into());
+    let over = requests.saturating_sub(left.minute_left.into());
     let seconds = over.saturating_mul(60) / u64::from(limits.per_minute.max(1));
     let seconds = seconds.saturating_add(wait.as_secs());
     // Precision to the second is useless for minutes.
@@ -238,7 +239,11 @@ mod tests {
             (3000, 60, 0, 2 * 24 * 3600),
         ] {
             let wait = Duration::from_secs(wait);
-            let time = estimate(requests, (minute_left, 1400), limits, wait);
+            let left = BudgetLeft {
+                minute_left,
+                day_left: 1400,
+            };
+            let time = estimate(requests, left, limits, wait);
             assert_eq!(time.as_secs(), seconds, "{requests}");
         }
     }

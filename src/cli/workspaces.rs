@@ -5,8 +5,8 @@ use super::{
 };
 use crate::{
     config::Need,
-    engine::report::{self, Requests},
-    service::{Service as _, ServiceRead as _, Usage, Workspace},
+    engine::report,
+    service::{Service as _, ServiceRead as _, Workspace},
 };
 use serde::Serialize;
 
@@ -22,10 +22,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let workspaces = match client.workspaces().await {
         Ok(found) => found,
         Err(error) => {
-            let usage = client.usage();
             let report = report::Report {
-                requests: Requests::between(Usage::default(), usage),
-                budget: Some(usage.into()),
+                requests: client.requests(),
+                budget: Some(client.budget_left()),
                 ..report::Report::new(false)
             };
             return cycle::as_report(context, report, Err(error.into()));

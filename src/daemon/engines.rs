@@ -149,11 +149,11 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 
     fn budget_left(&self) -> BudgetLeft {
-        let usage = self
+        let left = self
             .workspaces
             .first()
-            .map(|workspace| workspace.engine.service().usage());
-        usage.map_or_else(BudgetLeft::default, BudgetLeft::from)
+            .map(|workspace| workspace.engine.service().budget_left());
+        left.unwrap_or_default()
     }
 
     fn repositories(&self, setting: &PublishedBranch) -> Vec<Known> {

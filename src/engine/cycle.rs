@@ -12,7 +12,7 @@ use crate::engine::observe::{bodies, is_enough, is_first_pull, observe, record_w
 use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
-use crate::engine::report::{Report, Requests};
+use crate::engine::report::Report;
 use crate::engine::settings::{Cause, CycleRequest, InMotion, Look};
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;
@@ -37,7 +37,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
     begin(engine, request);
-    let before = engine.service.usage();
+    let before = engine.service.requests();
     let mut report = Report::new(request.dry_run);
     report.coverage.is_partial = !request.is_whole();
     let ran = run_cycle(engine, &mut report).await;
@@ -63,9 +63,8 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     }
     report.conclude(stop.as_ref().map(Stop::ending));
     report.stopped = stop;
-    let after = engine.service.usage();
-    report.requests = Requests::between(before, after);
-    report.budget = Some(after.into());
+    report.requests = engine.service.requests().since(before);
+    report.budget = Some(engine.service.budget_left());
     report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(report)
 }

@@ -7,7 +7,8 @@ use crate::engine::ending::{Refused, Stop};
 use crate::engine::reasons::put_below;
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
-use crate::service::{ErrorKind, Usage};
+use crate::service::ErrorKind;
+pub use crate::service::{BudgetLeft, Requests};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -73,63 +74,6 @@ impl Line {
             Some(reason) => format!("{reason}; {told}"),
             None => told,
         });
-    }
-}
-
-/// Requests by method.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Requests {
-    /// All of them.
-    pub total: u64,
-    /// GET.
-    pub get: u64,
-    /// POST.
-    pub post: u64,
-    /// PUT.
-    pub put: u64,
-    /// DELETE.
-    pub delete: u64,
-}
-
-impl Requests {
-    /// The requests between two counts.
-    pub fn between(before: Usage, after: Usage) -> Self {
-        let (get, post) = (after.get - before.get, after.post - before.post);
-        let (put, delete) = (after.put - before.put, after.delete - before.delete);
-        Self {
-            total: get + post + put + delete,
-            get,
-            post,
-            put,
-            delete,
-        }
-    }
-
-    /// Adds other requests.
-    pub fn add(&mut self, other: Self) {
-        self.total += other.total;
-        self.get += other.get;
-        self.post += other.post;
-        self.put += other.put;
-        self.delete += other.delete;
-    }
-}
-
-/// The requests that the budget has left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct BudgetLeft {
-    /// In the rolling minute.
-    pub minute_left: u32,
-    /// In the rolling day.
-    pub day_left: u32,
-}
-
-impl From<Usage> for BudgetLeft {
-    fn from(usage: Usage) -> Self {
-        Self {
-            minute_left: usage.minute_left,
-            day_left: usage.day_left,
-        }
     }
 }
 

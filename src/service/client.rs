@@ -10,7 +10,7 @@ pub use super::options::{
 };
 
 use super::{
-    Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
+    Answer, BudgetLeft, ErrorKind, Purpose, Requests, Service, ServiceError, Validator,
     answer::asked_wait,
     budget::{Budget, Refusal, clock::Moment},
     options,
@@ -349,17 +349,20 @@ impl Client {
 }
 
 impl Service for Client {
-    fn usage(&self) -> Usage {
-        let (minute_left, day_left) = self.options.budget.left();
+    fn requests(&self) -> Requests {
         let sent = |verb: Verb| self.sent[verb as usize].load(Ordering::Relaxed);
-        Usage {
-            get: sent(Verb::Get),
-            post: sent(Verb::Post),
-            put: sent(Verb::Put),
-            delete: sent(Verb::Delete),
-            minute_left,
-            day_left,
+        let [get, post, put, delete] = [Verb::Get, Verb::Post, Verb::Put, Verb::Delete].map(sent);
+        Requests {
+            total: get + post + put + delete,
+            get,
+            post,
+            put,
+            delete,
         }
+    }
+
+    fn budget_left(&self) -> BudgetLeft {
+        self.options.budget.left()
     }
 
     async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {

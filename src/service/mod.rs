@@ -35,13 +35,14 @@ use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Fingerprint, Flags, Revision, WorkspaceId,
 };
 use fingerprint::KnownEntries;
+use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, future::Future, sync::Arc};
 
 /// The outcome of one request.
 pub type Answer<T> = Result<T, ServiceError>;
 
 /// The part of a workspace (`docs/api.md`, A2.1) that kbsync uses.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Workspace {
     /// Its id.
     pub id: WorkspaceId,
@@ -255,27 +256,60 @@ pub trait ServiceWrite: Send + Sync {
     ) -> impl Future<Output = Answer<RemoteCategory>> + Send;
 }
 
-/// The requests so far, and the rest of the budget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Usage {
-    /// GET requests.
+/// Requests by method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Requests {
+    /// All of them.
+    pub total: u64,
+    /// GET.
     pub get: u64,
-    /// POST requests.
+    /// POST.
     pub post: u64,
-    /// PUT requests.
+    /// PUT.
     pub put: u64,
-    /// DELETE requests.
+    /// DELETE.
     pub delete: u64,
-    /// Requests left in the rolling minute.
+}
+
+impl Requests {
+    /// Returns the requests since an earlier count.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            total: self.total - before.total,
+            get: self.get - before.get,
+            post: self.post - before.post,
+            put: self.put - before.put,
+            delete: self.delete - before.delete,
+        }
+    }
+
+    /// Adds other requests.
+    pub fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.get += other.get;
+        self.post += other.post;
+        self.put += other.put;
+        self.delete += other.delete;
+    }
+}
+
+/// The requests that the budget has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BudgetLeft {
+    /// In the rolling minute.
     pub minute_left: u32,
-    /// Requests left in the rolling day.
+    /// In the rolling day.
     pub day_left: u32,
 }
 
 /// Both halves, with the number of requests.
 pub trait Service: ServiceRead + ServiceWrite {
     /// Returns the number of requests made through this value.
-    fn usage(&self) -> Usage;
+    fn requests(&self) -> Requests;
+
+    /// Returns the rest of the budget.
+    fn budget_left(&self) -> BudgetLeft;
 
     /// Waits until there is room for all requests of an operation, so that the operation is rarely left half done
     /// (failures row 114). Fails if the day is full. A service without a budget always has room.

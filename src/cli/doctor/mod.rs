@@ -251,7 +251,7 @@ fn clock(ahead: i64) -> Check {
 }
 
 fn budget(config: &Config, client: &Client) -> Check {
-    let usage = client.usage();
+    let left = client.budget_left();
     let reserve = config.options.budget.per_day * config.options.budget.reserve_for_pushes / 100;
     let next = client
         .budget()
@@ -262,12 +262,12 @@ fn budget(config: &Config, client: &Client) -> Check {
     let message = format!(
         "{} left in this minute{next}, {} in this day",
         several(
-            usize::try_from(usage.minute_left).unwrap_or(usize::MAX),
+            usize::try_from(left.minute_left).unwrap_or(usize::MAX),
             "request"
         ),
-        grouped(usage.day_left)
+        grouped(left.day_left)
     );
-    if usage.day_left <= reserve {
+    if left.day_left <= reserve {
         return Check::new("budget", Verdict::Warning, message)
             .help("the rest is kept for pushes; polls continue when older requests are a day old");
     }

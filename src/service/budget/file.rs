@@ -164,8 +164,8 @@ mod tests {
             for _ in 0..spent {
                 budget.acquire(Purpose::Push).await.expect("counted");
             }
-            let (minute_left, _day) = last(&origin).expect("remembered").left();
-            assert_eq!(minute_left, 60 - spent, "the last token's");
+            let left = last(&origin).expect("remembered").left();
+            assert_eq!(left.minute_left, 60 - spent, "the last token's");
         }
         let other = Origin::of("https://kb2.example.com").expect("an address");
         assert!(last(&other).is_none());

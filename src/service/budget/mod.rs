@@ -16,7 +16,7 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-use super::{Purpose, origin::Origin, token::Token};
+use super::{BudgetLeft, Purpose, origin::Origin, token::Token};
 pub use crate::model::limits::BudgetLimits;
 use clock::{Clock, Moment, SystemClock};
 use counts::{Counts, DAY_MS, MINUTE_MS};
@@ -173,15 +173,15 @@ impl Budget {
     }
 
     /// Returns the rest of the rolling minute and of the rolling day, for pushes. Zero if unknown.
-    pub fn left(&self) -> (u32, u32) {
+    pub fn left(&self) -> BudgetLeft {
         let Some((counts, now)) = self.present() else {
-            return (0, 0);
+            return BudgetLeft::default();
         };
         let day = counts.within(now, DAY_MS);
-        (
-            self.minute_left(&counts, now),
-            self.limits.per_day.saturating_sub(day),
-        )
+        BudgetLeft {
+            minute_left: self.minute_left(&counts, now),
+            day_left: self.limits.per_day.saturating_sub(day),
+        }
     }
 
     /// Returns the time until a spent day has room again; `None`: the day has room, or the counts are unknown.

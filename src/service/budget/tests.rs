@@ -22,6 +22,11 @@ use std::{
 const MINUTE: Duration = Duration::from_secs(61);
 const DAY: Duration = Duration::from_secs(86_401);
 
+fn left(budget: &Budget) -> (u32, u32) {
+    let left = budget.left();
+    (left.minute_left, left.day_left)
+}
+
 fn limits(per_minute: u32, per_day: u32) -> BudgetLimits {
     BudgetLimits {
         per_minute,
@@ -60,14 +65,14 @@ async fn s8_a_minute_holds_sixty_and_polls_leave_the_reserve() {
     let shared: Arc<dyn Clock> = clock.clone();
     let budget = Budget::in_memory(BudgetLimits::default(), shared);
     assert_eq!(take(&budget, Purpose::Poll, 100).await, 48);
-    assert_eq!(budget.left(), (12, 1392));
+    assert_eq!(left(&budget), (12, 1392));
     assert_eq!(take(&budget, Purpose::Push, 100).await, 12);
     let Err(Refusal::Minute { free_in }) = budget.acquire(Purpose::Push).await else {
         panic!("the minute is full");
     };
     assert_eq!(free_in, MINUTE);
     clock.advance(free_in);
-    assert_eq!(budget.left(), (60, 1380));
+    assert_eq!(left(&budget), (60, 1380));
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,7 +103,7 @@ async fn s8_a_day_holds_1440_in_any_24_hours() {
         panic!("the day is full");
     };
     assert_eq!(free_in + MINUTE * 24, DAY);
-    assert_eq!(budget.left(), (60, 0));
+    assert_eq!(left(&budget), (60, 0));
     clock.advance(free_in);
     assert_eq!(take(&budget, Purpose::Push, 100).await, 60);
 }
@@ -112,7 +117,7 @@ async fn f112_a_restart_does_not_refill() {
         take(&budget, Purpose::Push, 4).await;
     }
     let budget = open(dir.path(), limits(20, 100), &clock);
-    assert_eq!(budget.left(), (0, 80));
+    assert_eq!(left(&budget), (0, 80));
     assert!(budget.acquire(Purpose::Push).await.is_err());
 }
 
@@ -126,9 +131,9 @@ async fn services_and_tokens_have_budgets_of_their_own() {
     };
     let first = of("https://a.example", "one");
     take(&first, Purpose::Push, 5).await;
-    assert_eq!(of("https://a.example/help", "one").left().0, 0);
-    assert_eq!(of("https://a.example", "two").left().0, 5);
-    assert_eq!(of("https://b.example", "one").left().0, 5);
+    assert_eq!(of("https://a.example/help", "one").left().minute_left, 0);
+    assert_eq!(of("https://a.example", "two").left().minute_left, 5);
+    assert_eq!(of("https://b.example", "one").left().minute_left, 5);
 }
 
 #[tokio::test]
@@ -216,18 +221,18 @@ async fn f111_the_services_count_corrects_ours_downwards_only() {
     let budget = Budget::in_memory(BudgetLimits::default(), shared);
     take(&budget, Purpose::Push, 1).await;
     budget.observe(Some(60), Some(40)).await.expect("counted");
-    assert_eq!(budget.left(), (40, 1420));
+    assert_eq!(left(&budget), (40, 1420));
     budget.observe(Some(60), Some(59)).await.expect("counted");
     budget.observe(Some(600), Some(500)).await.expect("counted");
-    assert_eq!(budget.left(), (40, 1420));
+    assert_eq!(left(&budget), (40, 1420));
     budget.observe(Some(30), Some(5)).await.expect("counted");
-    assert_eq!(budget.left().0, 5);
+    assert_eq!(budget.left().minute_left, 5);
     clock.advance(MINUTE);
-    assert_eq!(budget.left().0, 30);
+    assert_eq!(budget.left().minute_left, 30);
     budget.observe(Some(60), None).await.expect("counted");
-    assert_eq!(budget.left().0, 60);
+    assert_eq!(budget.left().minute_left, 60);
     budget.observe(Some(0), None).await.expect("counted");
-    assert_eq!(budget.left().0, 60);
+    assert_eq!(budget.left().minute_left, 60);
 }
 
 #[tokio::test]
@@ -240,14 +245,14 @@ async fn f111_a_refusal_fills_the_minute_and_spends_nothing_of_the_day() {
         clock.advance(Duration::from_secs(20));
         budget.fill_minute().await.expect("counted");
         budget.fill_minute().await.expect("counted");
-        assert_eq!(budget.left(), (0, day_left));
+        assert_eq!(left(&budget), (0, day_left));
         // The request is older than the refusal, and makes room first.
         assert_eq!(budget.minute_free_in(), Some(Duration::from_secs(41)));
         clock.advance(Duration::from_secs(41));
-        assert_eq!(budget.left(), (1, day_left));
+        assert_eq!(left(&budget), (1, day_left));
         clock.advance(MINUTE);
     }
-    assert_eq!(budget.left(), (60, 1438));
+    assert_eq!(left(&budget), (60, 1438));
 }
 
 #[tokio::test]
@@ -275,7 +280,7 @@ async fn f114_an_operation_begins_only_with_room_for_all_of_it() {
         Err(Refusal::Day { free_in }) if free_in == DAY
     ));
     two.check(2, Purpose::Push).await.expect("room");
-    assert_eq!(two.left(), (57, 2), "nothing is set aside");
+    assert_eq!(left(&two), (57, 2), "nothing is set aside");
 }
 
 #[tokio::test]
@@ -304,7 +309,7 @@ async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
     // An operation that is longer than a minute's requests begins all the same.
     clock.advance(MINUTE);
     budget.check(7, Purpose::Push).await.expect("room");
-    assert_eq!(budget.left(), (3, 98));
+    assert_eq!(left(&budget), (3, 98));
 }
 
 #[tokio::test]
@@ -316,12 +321,12 @@ async fn what_never_left_this_machine_is_taken_back_at_its_own_moment() {
     clock.advance(Duration::from_secs(10));
     budget.acquire(Purpose::Push).await.expect("room");
     budget.uncount(unsent).await.expect("taken back");
-    assert_eq!(budget.left(), (1, 99));
+    assert_eq!(left(&budget), (1, 99));
     // The request that was sent counts from its own moment on.
     clock.advance(Duration::from_secs(52));
-    assert_eq!(budget.left(), (1, 99));
+    assert_eq!(left(&budget), (1, 99));
     clock.advance(Duration::from_secs(9));
-    assert_eq!(budget.left(), (2, 99));
+    assert_eq!(left(&budget), (2, 99));
 }
 
 #[tokio::test]
@@ -397,7 +402,7 @@ async fn the_file_does_not_grow_for_ever() {
     clock.advance(DAY);
     take(&budget, Purpose::Push, 200).await;
     assert!(length() < 200, "{}", length());
-    assert_eq!(budget.left().1, 4800);
+    assert_eq!(budget.left().day_left, 4800);
 }
 
 #[tokio::test]
@@ -414,7 +419,7 @@ async fn a_file_that_cannot_be_written_sends_nothing() {
             budget.acquire(Purpose::Push).await,
             Err(Refusal::Broken { .. })
         ));
-        assert_eq!(budget.left(), (0, 0));
+        assert_eq!(left(&budget), (0, 0));
         // A damaged file does not say how many requests were sent.
         std::fs::remove_dir(&path).unwrap_or_default();
         std::fs::write(&path, "{").expect("damaged");

@@ -68,7 +68,7 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
     assert_eq!(service.count(), 4);
     assert_eq!(reasons(&setup), [WaitReason::Throttled; 2]);
     assert!(setup.clock.elapsed() >= Duration::from_secs(14));
-    assert_eq!(client.usage().day_left, 1436);
+    assert_eq!(client.budget_left().day_left, 1436);
 }
 
 /// Reads an article. The first answer is a refusal when nothing is left of the minute, with further headers.
@@ -95,7 +95,7 @@ async fn s8_a_refusal_with_nothing_left_is_waited_out() {
         assert!(setup.clock.elapsed() >= Duration::from_mins(1));
         assert_eq!(reasons(&setup), [WaitReason::Minute], "{status}");
         // The day counts the two requests only.
-        assert_eq!(setup.client.usage().day_left, 1438, "{status}");
+        assert_eq!(setup.client.budget_left().day_left, 1438, "{status}");
     }
 }
 
@@ -178,7 +178,7 @@ async fn a_read_is_tried_again() {
             .unwrap_or_else(|error| panic!("{reply:?}: {error}"));
         assert_eq!(service.count(), 3);
         assert_eq!(reasons(&setup), [WaitReason::Again; 2]);
-        assert_eq!(setup.client.usage().get, 3, "each try is paid for");
+        assert_eq!(setup.client.requests().get, 3, "each try is paid for");
     }
     // The announced length is that of the body: only the JSON shows that the body is incomplete.
     for body in ["", r#"{"success":true"#] {
@@ -203,9 +203,10 @@ async fn a_read_is_tried_again() {
         .expect_err("nobody there");
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(reasons(&nobody), [WaitReason::Again; 4]);
-    let usage = nobody.client.usage();
+    let left = nobody.client.budget_left();
+    let get = nobody.client.requests().get;
     assert_eq!(
-        (usage.get, usage.minute_left, usage.day_left),
+        (get, left.minute_left, left.day_left),
         (0, 60, 1440),
         "what never left this machine was no request"
     );
@@ -306,7 +307,7 @@ async fn f111_the_limits_in_the_headers_are_heeded() {
         .article(article_id(1), Purpose::Push)
         .await
         .expect("read");
-    assert_eq!(setup.client.usage().minute_left, 17);
+    assert_eq!(setup.client.budget_left().minute_left, 17);
 }
 
 #[tokio::test]

@@ -155,12 +155,10 @@ async fn s4_every_endpoint_asks_what_it_should() {
     for request in &asked {
         check_headers(request);
     }
-    let usage = client.usage();
-    assert_eq!(
-        (usage.get, usage.post, usage.put, usage.delete),
-        (4, 2, 3, 1)
-    );
-    assert_eq!((usage.minute_left, usage.day_left), (50, 1430));
+    let sent = client.requests();
+    assert_eq!((sent.get, sent.post, sent.put, sent.delete), (4, 2, 3, 1));
+    let left = client.budget_left();
+    assert_eq!((left.minute_left, left.day_left), (50, 1430));
 }
 
 fn check_headers(asked: &Asked) {

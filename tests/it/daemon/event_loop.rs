@@ -276,13 +276,7 @@ impl CycleRunner for Fake {
 
     fn budget_left(&self) -> BudgetLeft {
         match &self.budget {
-            Some(budget) => {
-                let (minute, day) = budget.left();
-                BudgetLeft {
-                    minute_left: minute,
-                    day_left: day,
-                }
-            }
+            Some(budget) => budget.left(),
             None => BudgetLeft {
                 minute_left: 60,
                 day_left: 1440,

@@ -20,8 +20,9 @@ use kbsync::service::budget::{Budget, BudgetLimits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::service::{
-    Answer, ArticlePatch, CategoryPatch, ListEnd, ListRequest, Listed, NewArticle, NewCategory,
-    Purpose, RemoteArticle, RemoteCategory, Service, ServiceRead, ServiceWrite, Usage, Workspace,
+    Answer, ArticlePatch, BudgetLeft, CategoryPatch, ListEnd, ListRequest, Listed, NewArticle,
+    NewCategory, Purpose, RemoteArticle, RemoteCategory, Requests, Service, ServiceRead,
+    ServiceWrite, Workspace,
 };
 use kbsync::state::{Binding, Store};
 use std::collections::BTreeMap;
@@ -312,8 +313,12 @@ impl ServiceWrite for Watched {
 }
 
 impl Service for Watched {
-    fn usage(&self) -> Usage {
-        self.inner.usage()
+    fn requests(&self) -> Requests {
+        self.inner.requests()
+    }
+
+    fn budget_left(&self) -> BudgetLeft {
+        self.inner.budget_left()
     }
 
     async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {

@@ -10,7 +10,7 @@ use kbsync::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, Wor
 use kbsync::service::fingerprint::KnownEntries;
 use kbsync::service::{
     Answer, ArticlePatch, CategoryPatch, ErrorKind, Figures, ListEnd, ListRequest, Listed,
-    NewArticle, NewCategory, RemoteArticle, RemoteCategory, ServiceError, Usage, Validator,
+    NewArticle, NewCategory, RemoteArticle, RemoteCategory, Requests, ServiceError, Validator,
 };
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub(crate) struct Kb {
     born: BTreeMap<String, u64>,
     known: Vec<ArticleId>,
     revision: i64,
-    pub(crate) usage: Usage,
+    pub(crate) requests: Requests,
     /// Whether listings ignore fingerprints and send every entry.
     pub(crate) reads_all: bool,
 }
@@ -227,11 +227,7 @@ impl Kb {
             born: BTreeMap::new(),
             known: Vec::new(),
             revision: 0,
-            usage: Usage {
-                minute_left: 60,
-                day_left: 1440,
-                ..Usage::default()
-            },
+            requests: Requests::default(),
             reads_all: false,
         }
     }

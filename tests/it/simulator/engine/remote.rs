@@ -8,9 +8,9 @@ use super::world::{Entered, Shared};
 use kbsync::drill::death;
 use kbsync::model::{ArticleId, CategoryId, WorkspaceId};
 use kbsync::service::{
-    Answer, ArticlePatch, CategoryPatch, ErrorKind, ListEnd, ListRequest, Listed, NewArticle,
-    NewCategory, Purpose, RemoteArticle, RemoteCategory, Service, ServiceError, ServiceRead,
-    ServiceWrite, Usage, Workspace,
+    Answer, ArticlePatch, BudgetLeft, CategoryPatch, ErrorKind, ListEnd, ListRequest, Listed,
+    NewArticle, NewCategory, Purpose, RemoteArticle, RemoteCategory, Requests, Service,
+    ServiceError, ServiceRead, ServiceWrite, Workspace,
 };
 use std::time::Duration;
 
@@ -90,12 +90,13 @@ impl Remote {
         }
         let entered = {
             let mut world = self.shared.lock();
-            let usage = &mut world.kb.usage;
+            let sent = &mut world.kb.requests;
+            sent.total += 1;
             match method {
-                "GET" => usage.get += 1,
-                "POST" => usage.post += 1,
-                "PUT" => usage.put += 1,
-                _ => usage.delete += 1,
+                "GET" => sent.get += 1,
+                "POST" => sent.post += 1,
+                "PUT" => sent.put += 1,
+                _ => sent.delete += 1,
             }
             world.enter(call, what)
         };
@@ -302,8 +303,15 @@ impl ServiceWrite for Remote {
 }
 
 impl Service for Remote {
-    fn usage(&self) -> Usage {
-        self.shared.lock().kb.usage
+    fn requests(&self) -> Requests {
+        self.shared.lock().kb.requests
+    }
+
+    fn budget_left(&self) -> BudgetLeft {
+        BudgetLeft {
+            minute_left: 60,
+            day_left: 1440,
+        }
     }
 
     async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {

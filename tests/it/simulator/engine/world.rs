@@ -364,8 +364,8 @@ impl World {
 
     /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> u64 {
-        let usage = &self.kb.usage;
-        usage.get + usage.post + usage.put + usage.delete
+        let sent = &self.kb.requests;
+        sent.get + sent.post + sent.put + sent.delete
     }
 
     /// Records that kbsync saw articles.
