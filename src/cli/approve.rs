@@ -3,10 +3,10 @@
 //! The list comes from a fresh look at both sides. If the set grows before the approval is carried out, the approval is
 //! void. Without a question (`--yes`), only actions that a sync has already held with the same content are approved.
 
+use super::ExitCode;
 use super::connect::budget_left;
 use super::context::Context;
 use super::counts::{several, waiting as waiting_for};
-use super::exit::ExitCode;
 use super::failure::Failure;
 use super::print::{DIM, ERROR};
 use super::report::{self, Entry};

@@ -1,9 +1,9 @@
 //! Questions to a person at a terminal, on stderr.
 
 use super::{
+    ExitCode,
     connect::{self, Account},
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     interrupt,
     print::escape,

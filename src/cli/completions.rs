@@ -1,6 +1,6 @@
 //! `kbsync completions`: completions for a shell.
 
-use super::{Cli, Outcome, context::Context, exit::ExitCode};
+use super::{Cli, ExitCode, Outcome, context::Context};
 use clap::CommandFactory as _;
 
 /// Prints the completions for a shell.

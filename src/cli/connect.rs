@@ -1,6 +1,6 @@
 //! Builds a client from the settings: the user's consent, the token, the token's origin, the budget.
 
-use super::{consent, context::Context, exit::ExitCode, failure::Failure};
+use super::{ExitCode, consent, context::Context, failure::Failure};
 use crate::{
     config::{BudgetLimits, Config, TokenSource},
     engine::report::BudgetLeft,

@@ -4,9 +4,8 @@
 //! bytes of the text unchanged, so that `patch` can read them, and names quoted as in git.
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     layout::{Column, wrap_line},
     pager,

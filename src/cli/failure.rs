@@ -3,11 +3,11 @@
 //! Errors of the lower modules are typed where a caller branches; here they become text, by one conversion, so that the
 //! same error always has the same code and remedy.
 
-use super::exit::ExitCode;
+use super::ExitCode;
 use crate::{
     config::ConfigError,
     daemon::control::Refusal,
-    engine::{Stop, StopCause, restore::Refused},
+    engine::{self, Stop, StopCause, restore::Refused},
     mirror::{
         disk::{DiskError, DiskErrorKind},
         lock::LockError,
@@ -87,7 +87,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error: anyhow::Error = error.into();
         if let Some(refused) = error.downcast_ref::<Refused>() {
-            let code = ExitCode::numbered(refused.kind.exit_code());
+            let code = refused.code;
             return Self::new(code, &*refused.message, &*refused.help);
         }
         if let Some(wrong) = error.downcast_ref::<ConfigError>() {
@@ -253,10 +253,10 @@ fn advice_of_service(kind: &service::ErrorKind) -> (ExitCode, String) {
         BudgetSpent, Closed, Forbidden, NotFound, RateLimited, Refused, TooLarge, Unauthorized,
         Unavailable, Unreadable,
     };
-    let code = match kind {
-        Refused => ExitCode::Partial,
-        RateLimited { .. } | BudgetSpent { .. } | Unavailable | Closed => ExitCode::Retry,
-        Unauthorized | Forbidden | NotFound | Unreadable | TooLarge => ExitCode::Failed,
+    let code = if *kind == Refused {
+        ExitCode::Partial
+    } else {
+        engine::outcome_of(kind)
     };
     let help = match kind {
         Unauthorized => {

@@ -4,7 +4,7 @@
 //! daemon store both. Commands that write are refused while the published branch is not checked out, or while git is
 //! busy; commands that only read, and dry runs, are never refused.
 
-use super::{ask, context::Context, exit::ExitCode, failure::Failure};
+use super::{ask, context::Context, failure::Failure};
 use crate::{
     config::{Config, Root},
     daemon::git::{self, Busy, Git, Known, Pause, Remembered},
@@ -102,7 +102,7 @@ async fn wait_for_git(config: &Config) -> Option<Pause> {
 /// Makes the refusal, with the remedy.
 pub(super) fn refusal(why: &Pause) -> Failure {
     let message = format!("nothing is synced: {why}");
-    Failure::new(ExitCode::numbered(why.code()), message, why.remedy())
+    Failure::new(why.code(), message, why.remedy())
 }
 
 /// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the branch

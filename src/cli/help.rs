@@ -4,9 +4,8 @@
 //! command names.
 
 use super::{
-    Cli, Global, Outcome,
+    Cli, ExitCode, Global, Outcome,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     guide::{TOPICS, Topic},
     layout, pager,

@@ -4,11 +4,10 @@
 //! has files already, a person must agree to what a sync would create from them.
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     ask::{self, Chosen},
     conflict_copies,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     first_sync_preview::{Counts, FirstSyncPreview},
     git_head,

@@ -4,7 +4,7 @@
 //! may also be dropped at any time, as if it had been killed: every step is recorded before its effect, and the next
 //! run finishes or undoes the step.
 
-use super::{exit::ExitCode, failure::Failure};
+use super::{ExitCode, failure::Failure};
 use crate::drill::failpoint;
 use std::{
     fs,

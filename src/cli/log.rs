@@ -3,10 +3,9 @@
 //! Only the state is read: no request, no lock. The newest entries come first.
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     context::Context,
     diff::{CONTEXT, View, as_patch, formatted, show},
-    exit::ExitCode,
     failure::Failure,
     layout::{self, Column},
     pager,

@@ -3,9 +3,8 @@
 //! Exit codes, variables and files are sections of the guide, in the guide's words.
 
 use super::{
-    Cli, Outcome,
+    Cli, ExitCode, Outcome,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     guide::{TOPICS, without_stars},
     help::{GROUPS, USAGE},

@@ -1,11 +1,10 @@
 //! The commands, one file each: a command parses its arguments, makes one library call and prints one value.
 //!
 //! A command is added by a file with `Args` and `run`, and an arm in `Command`. Results go to
-//! stdout, all else to stderr; the exit codes are those of [`exit::ExitCode`].
+//! stdout, all else to stderr; the exit codes are those of [`ExitCode`].
 
 pub mod context;
 mod counts;
-pub mod exit;
 pub mod failure;
 pub mod print;
 
@@ -58,10 +57,10 @@ mod via_daemon;
 mod workspaces;
 
 use crate::engine::report::Report;
+use crate::model::ExitCode;
 use crate::reconcile::snapshot::Direction;
 use clap::FromArgMatches as _;
 use context::Context;
-use exit::ExitCode;
 use failure::Failure;
 use std::path::PathBuf;
 

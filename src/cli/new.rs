@@ -2,9 +2,7 @@
 //!
 //! A new category needs consent, because the API cannot delete a category.
 
-use super::{
-    Outcome, ask, context::Context, exit::ExitCode, failure::Failure, paths, print::escape,
-};
+use super::{ExitCode, Outcome, ask, context::Context, failure::Failure, paths, print::escape};
 use crate::{
     config::{self, Folders},
     mirror::{

@@ -1,8 +1,7 @@
 //! `kbsync open`: opens an article's public page, whose address comes from the service in one request.
 
 use super::{
-    Outcome, connect::connect, context::Context, exit::ExitCode, failure::Failure,
-    version_spec::lookup,
+    ExitCode, Outcome, connect::connect, context::Context, failure::Failure, version_spec::lookup,
 };
 use crate::{
     config::Need,

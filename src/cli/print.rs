@@ -3,11 +3,8 @@
 //! Text from the service or from files is escaped, so that a title cannot control the terminal or forge a line
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
-use super::{exit::ExitCode, failure::Failure, layout};
-use crate::{
-    engine::report::{Ending, Report},
-    reconcile::plan::Problem,
-};
+use super::{ExitCode, failure::Failure, layout};
+use crate::{engine::report::Report, reconcile::plan::Problem};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use dialoguer::console::Term;
@@ -89,7 +86,7 @@ impl Output {
     /// Prints a report that was cut off, together with the failure, to stdout.
     pub fn json_failure(self, mut report: Report, failure: &Failure) -> io::Result<()> {
         let error = format!("{:#}", failure.error);
-        report.outcome = Ending::of_code(failure.code.number());
+        report.outcome = failure.code.of_report();
         report.problems.push(Problem {
             path: String::new(),
             id: None,

@@ -1,10 +1,10 @@
 //! Prints the report of a cycle, as text or JSON.
 
 use super::{
+    ExitCode,
     conflict::{self, Conflict},
     context::Context,
     counts::{grouped, several},
-    exit::ExitCode,
     failure::Failure,
     print::{DIM, ERROR, GOOD, WARNING, escape},
     session::SessionReport,
@@ -14,7 +14,7 @@ use crate::{
     engine::{
         StopCause,
         reasons::{common_reason, in_groups, reason_of_group},
-        report::{BudgetLeft, Ending, Line, Report, Status},
+        report::{BudgetLeft, Line, Report, Status},
     },
     model::{Field, Side},
     reconcile::plan::{Kind, Problem},
@@ -71,13 +71,7 @@ fn with_failures(session_report: &SessionReport) -> Report {
 
 /// Returns the exit code of a report.
 pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
-    let code = match report.outcome {
-        Ending::Done => ExitCode::Done,
-        Ending::Failed => ExitCode::Failed,
-        Ending::Attention => ExitCode::Attention,
-        Ending::Partial => ExitCode::Partial,
-        Ending::Retry => ExitCode::Retry,
-    };
+    let code = report.outcome;
     if !report.dry_run {
         return code;
     }
@@ -110,7 +104,7 @@ fn shown(report: &Report, has_failed: bool, conflicts: &[Conflict], is_verbose: 
     let mut lines = action_lines(&report.actions, conflicts);
     let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
-    let broken = has_failed || report.outcome == Ending::Failed;
+    let broken = has_failed || report.outcome == ExitCode::Failed;
     if broken && lines.is_empty() {
         return String::new();
     }

@@ -1,12 +1,11 @@
 //! `kbsync resolve`: records a person's decisions on conflicts, for exactly the versions that were shown.
 
 use super::{
-    Outcome, ask, conflict,
+    ExitCode, Outcome, ask, conflict,
     conflict_parts::{self, document},
     connect::budget_left,
     context::Context,
     cycle,
-    exit::ExitCode,
     failure::Failure,
     print::{WARNING, escape},
     report,
@@ -16,7 +15,7 @@ use super::{
 use crate::{
     config::{Config, Need},
     daemon::job::CycleCommand,
-    engine::report::{Ending, Report},
+    engine::report::Report,
     mirror::{
         RealDisk,
         disk::{At, Disk as _},
@@ -144,7 +143,7 @@ fn list(context: &Context, config: &Config) -> Outcome {
     let conflicts = conflict::open(config)?;
     report.actions = conflicts.iter().map(conflict::Conflict::line).collect();
     if !conflicts.is_empty() {
-        report.outcome = Ending::Attention;
+        report.outcome = ExitCode::Attention;
     }
     report.budget = budget_left(config);
     if context.out.json {

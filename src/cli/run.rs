@@ -1,8 +1,8 @@
 //! `kbsync run`: assembles the daemon. [`crate::daemon`] does the work.
 
 use super::{
-    Outcome, consent, context::Context, daemon_clients::Clients, exit::ExitCode, failure::Failure,
-    locks, logging::Style,
+    ExitCode, Outcome, consent, context::Context, daemon_clients::Clients, failure::Failure, locks,
+    logging::Style,
 };
 use crate::{
     config::{Config, Need, TokenSource, parse_listen},

@@ -1,6 +1,6 @@
 //! `kbsync sandbox`: runs a local stand-in for the service, with a dashboard, until Ctrl-C.
 
-use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, print::HELP};
+use super::{ExitCode, Outcome, context::Context, failure::Failure, print::HELP};
 use crate::sandbox::{Options, Sandbox};
 use anyhow::Context as _;
 use serde::Serialize;

@@ -1,10 +1,10 @@
 //! The work of one command on the mirror. A command that changes something runs in the daemon that has the mirror.
 //! Without a daemon, the same cycle runs here, under the command's own lock.
 
+use super::ExitCode;
 use super::connect::{self, account};
 use super::consent::{self, warn_of_limits};
 use super::context::Context;
-use super::exit::ExitCode;
 use super::failure::Failure;
 use super::git_head::GitHeads;
 use super::interrupt::{Work, until_stopped};

@@ -3,9 +3,8 @@
 //! Only the state is read: no request, no lock.
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     print::escape_line,
     version_spec::{VersionSpec, lookup},

@@ -1,9 +1,8 @@
 //! `kbsync stats`: prints views and ratings as of the last sync, with bars.
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     layout::Column,
     pager,

@@ -3,12 +3,11 @@
 //! Without `--remote` no request is made. No lock is taken, and nothing is written.
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     connect::{budget_left, last_budget},
     context::Context,
     counts::{grouped, several},
     daemon_status::{daemon_lines, time_of},
-    exit::ExitCode,
     failure::Failure,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},

@@ -3,7 +3,7 @@
 //! The command sends and runs nothing, and reads only the settings and the records.
 
 use super::{
-    Outcome, consent, context::Context, exit::ExitCode, failure::Failure, layout::Column, pager,
+    ExitCode, Outcome, consent, context::Context, failure::Failure, layout::Column, pager,
     print::escape,
 };
 use crate::config::{

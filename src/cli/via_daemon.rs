@@ -1,8 +1,8 @@
 //! Runs a command through the daemon that has the mirror, and receives its report.
 
 use super::{
+    ExitCode,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     interrupt::{Work, until_stopped},
     progress::Progress,

@@ -1,8 +1,6 @@
 //! `kbsync workspaces`: the workspaces that the token's owner created.
 
-use super::{
-    Outcome, connect::connect, context::Context, cycle, exit::ExitCode, layout::Column, pager,
-};
+use super::{ExitCode, Outcome, connect::connect, context::Context, cycle, layout::Column, pager};
 use crate::{
     config::Need,
     engine::report,

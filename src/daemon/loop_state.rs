@@ -139,7 +139,7 @@ impl LoopState {
     pub(super) fn refuse_commands(&mut self) {
         while let Some((command, why)) = self.work_queue.take_refused() {
             command.respond(Response::Failed(Refusal {
-                code: why.code(),
+                code: why.code().number(),
                 message: format!("paused: {why}"),
                 help: why.remedy(),
                 ..Refusal::default()

@@ -61,7 +61,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
         // The next command or cycle looks again.
         report.overtaken.clear();
     }
-    report.conclude(stop.as_ref().map(Stop::ending));
+    report.conclude(stop.as_ref().map(Stop::outcome));
     report.stopped = stop;
     report.requests = engine.service.requests().since(before);
     report.budget = Some(engine.service.budget_left());

@@ -1,66 +1,12 @@
-//! Endings: the rank of a cycle's end, the reason for an early stop, and a refused request of a person.
+//! Endings: the reason for an early stop of a cycle, and a refused request of a person.
 //!
 //! Of several requests, a refused one stops only itself.
 
-use crate::model::ArticleId;
+use crate::model::{ArticleId, ExitCode};
 use crate::reconcile::plan::Problem;
 use crate::service::{ErrorKind, ServiceError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// The end of a cycle, worst first.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// The cycle could not be carried out.
-    Failed,
-    /// The service or the budget requires a retry later.
-    Retry,
-    /// Some articles were refused or are not ready; the rest is done.
-    Partial,
-    /// A person is needed.
-    Attention,
-    /// Both sides are equal.
-    #[default]
-    Done,
-}
-
-impl Ending {
-    /// The exit code.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Attention => 3,
-            Self::Partial => 4,
-            Self::Retry => 5,
-        }
-    }
-
-    /// Returns the ending of a report after a failure with this exit code.
-    pub const fn of_code(code: u8) -> Self {
-        match code {
-            3 => Self::Attention,
-            4 => Self::Partial,
-            // After a signal, the next run continues the work.
-            5 | 130 | 143 => Self::Retry,
-            _ => Self::Failed,
-        }
-    }
-
-    /// The word in reports and logs.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Attention => "attention",
-            Self::Partial => "partial",
-            Self::Retry => "retry",
-        }
-    }
-}
 
 /// The reason for an early end of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -111,12 +57,12 @@ impl Stop {
         )
     }
 
-    /// Returns the ending of the cycle.
-    pub fn ending(&self) -> Ending {
+    /// Returns the outcome of the cycle.
+    pub fn outcome(&self) -> ExitCode {
         match &self.cause {
-            StopCause::Service(kind) => ending_of(kind),
-            StopCause::Mirror => Ending::Failed,
-            StopCause::Git => Ending::Retry,
+            StopCause::Service(kind) => outcome_of(kind),
+            StopCause::Mirror => ExitCode::Failed,
+            StopCause::Git => ExitCode::Retry,
         }
     }
 
@@ -134,19 +80,19 @@ impl Stop {
     }
 }
 
-/// Returns the ending of a cycle that fails with such an error.
-pub fn ending_of(kind: &ErrorKind) -> Ending {
+/// Returns the outcome of a cycle that fails with such an error.
+pub fn outcome_of(kind: &ErrorKind) -> ExitCode {
     match kind {
         ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
-        | ErrorKind::Closed => Ending::Retry,
+        | ErrorKind::Closed => ExitCode::Retry,
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::NotFound
         | ErrorKind::Refused
         | ErrorKind::Unreadable
-        | ErrorKind::TooLarge => Ending::Failed,
+        | ErrorKind::TooLarge => ExitCode::Failed,
     }
 }
 
@@ -164,8 +110,8 @@ pub(super) fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
 /// A refused request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// The kind of its reason.
-    pub kind: RefusedKind,
+    /// The exit code of a command whose requests were all refused.
+    pub code: ExitCode,
     /// The obstacle.
     pub message: String,
     /// The remedy.
@@ -176,38 +122,16 @@ pub struct Refused {
     pub id: Option<ArticleId>,
 }
 
-/// The kind of a refusal's reason, worst last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum RefusedKind {
-    /// A person has to decide something else first.
-    Undecided,
-    /// The mirror changed since the command looked at it.
-    Changed,
-    /// The request cannot be carried out.
-    Impossible,
-}
-
-impl RefusedKind {
-    /// The exit code of a command whose requests were all refused.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Undecided => 3,
-            Self::Changed => 5,
-            Self::Impossible => 2,
-        }
-    }
-}
-
 impl Refused {
     /// Refuses a request that cannot be carried out.
     pub fn impossible(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::new(RefusedKind::Impossible, message, help)
+        Self::new(ExitCode::Usage, message, help)
     }
 
     /// Refuses a request.
-    pub fn new(kind: RefusedKind, message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn new(code: ExitCode, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            kind,
+            code,
             message: message.into(),
             help: help.into(),
             path: String::new(),
@@ -240,7 +164,7 @@ impl Refused {
         let message = format!("none of the {} files can be brought back", refused.len());
         let help = format!("the reason for each:{}", each.collect::<String>());
         Some(Self {
-            kind: refused.iter().map(|one| one.kind).max()?,
+            code: refused.iter().map(|one| one.code).max()?,
             ..Self::impossible(message, help)
         })
     }

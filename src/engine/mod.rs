@@ -29,7 +29,7 @@ pub mod restore;
 pub mod settings;
 pub mod status;
 
-pub use ending::{Stop, StopCause, ending_of};
+pub use ending::{Stop, StopCause, outcome_of};
 pub use mirror_view::PathCheck;
 pub use ports::{
     Checkout, Clock, Contents, GitView, NoGit, Pause, Progress, Since, SystemClock, Teller,

@@ -2,10 +2,9 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
-pub use super::ending::Ending;
 use crate::engine::ending::{Refused, Stop};
 use crate::engine::reasons::put_below;
-use crate::model::{ArticleId, Field, Side};
+use crate::model::{ArticleId, ExitCode, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::ErrorKind;
 pub use crate::service::{BudgetLeft, Requests};
@@ -94,7 +93,7 @@ pub struct Report {
     /// The version of this form.
     pub version: u32,
     /// Its end.
-    pub outcome: Ending,
+    pub outcome: ExitCode,
     /// Whether it was a dry run.
     pub dry_run: bool,
     /// The actions, in order.
@@ -175,22 +174,22 @@ impl Report {
     }
 
     /// Sets the outcome: the first of failed, retry, partial and attention that applies.
-    pub fn conclude(&mut self, stopped: Option<Ending>) {
-        let mut outcome = stopped.unwrap_or(Ending::Done);
+    pub fn conclude(&mut self, stopped: Option<ExitCode>) {
+        let mut outcome = stopped.unwrap_or(ExitCode::Done);
         for line in &self.actions {
             let verdict = match (line.status, line.rule) {
-                (Status::Done | Status::Planned, _) => Ending::Done,
-                (Status::Held, Some(HoldRule::Refused)) | (Status::Failed, _) => Ending::Partial,
-                (Status::Held, Some(HoldRule::Doubt)) | (Status::Skipped, _) => Ending::Retry,
-                (Status::Held, Some(_) | None) => Ending::Attention,
+                (Status::Done | Status::Planned, _) => ExitCode::Done,
+                (Status::Held, Some(HoldRule::Refused)) | (Status::Failed, _) => ExitCode::Partial,
+                (Status::Held, Some(HoldRule::Doubt)) | (Status::Skipped, _) => ExitCode::Retry,
+                (Status::Held, Some(_) | None) => ExitCode::Attention,
             };
-            outcome = outcome.min(verdict);
+            outcome = outcome.max(verdict);
         }
         if !self.problems.is_empty() {
-            outcome = outcome.min(Ending::Partial);
+            outcome = outcome.max(ExitCode::Partial);
         }
         if !self.overtaken.is_empty() {
-            outcome = outcome.min(Ending::Retry);
+            outcome = outcome.max(ExitCode::Retry);
         }
         self.outcome = outcome;
     }
@@ -214,7 +213,7 @@ impl Report {
 
     /// Adds a report of the same command: of another workspace, or of a later look.
     pub fn add(&mut self, other: Self) {
-        self.outcome = self.outcome.min(other.outcome);
+        self.outcome = self.outcome.max(other.outcome);
         self.actions.extend(other.actions);
         self.problems.extend(other.problems);
         self.requests.add(other.requests);
@@ -233,7 +232,7 @@ impl Report {
 
     /// Returns whether the cycle ran to its end. After any failure the cycle saw only a part.
     pub fn is_complete(&self) -> bool {
-        self.stopped.is_none() && self.outcome != Ending::Failed
+        self.stopped.is_none() && self.outcome != ExitCode::Failed
     }
 
     /// Returns whether the cycle saw every removal, and left no deletion undone.
@@ -244,13 +243,13 @@ impl Report {
 
     /// Ends the report no better than a failure with this exit code.
     pub fn fail_with(&mut self, code: u8) {
-        self.outcome = self.outcome.min(Ending::of_code(code));
+        self.outcome = self.outcome.max(ExitCode::numbered(code).of_report());
     }
 
     /// Adds the result of a restore before the cycle.
     pub fn add_restored(&mut self, lines: Vec<Line>, refused: Vec<Refused>) {
         if !refused.is_empty() {
-            self.outcome = self.outcome.min(Ending::Partial);
+            self.outcome = self.outcome.max(ExitCode::Partial);
         }
         self.actions.extend(lines);
         self.problems
@@ -296,11 +295,11 @@ mod tests {
     #[test]
     fn the_worst_of_several_endings_is_told() {
         let table = [
-            (vec![], Ending::Done, 0),
-            (vec![line(Status::Done, None)], Ending::Done, 0),
+            (vec![], ExitCode::Done, 0),
+            (vec![line(Status::Done, None)], ExitCode::Done, 0),
             (
                 vec![line(Status::Held, Some(HoldRule::Person))],
-                Ending::Attention,
+                ExitCode::Attention,
                 3,
             ),
             (
@@ -308,12 +307,12 @@ mod tests {
                     line(Status::Held, Some(HoldRule::Person)),
                     line(Status::Failed, None),
                 ],
-                Ending::Partial,
+                ExitCode::Partial,
                 4,
             ),
             (
                 vec![line(Status::Failed, None), line(Status::Skipped, None)],
-                Ending::Retry,
+                ExitCode::Retry,
                 5,
             ),
         ];
@@ -321,11 +320,11 @@ mod tests {
             let mut report = Report::new(false);
             report.actions = actions;
             report.conclude(None);
-            assert_eq!((report.outcome, report.outcome.exit_code()), (ending, code));
+            assert_eq!((report.outcome, report.outcome.number()), (ending, code));
         }
         let mut report = Report::new(false);
         report.actions = vec![line(Status::Skipped, None)];
-        report.conclude(Some(Ending::Failed));
-        assert_eq!(report.outcome.exit_code(), 1);
+        report.conclude(Some(ExitCode::Failed));
+        assert_eq!(report.outcome.number(), 1);
     }
 }

@@ -6,10 +6,9 @@
 mod read;
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     context::Context,
     counts::several,
-    exit::ExitCode,
     failure::Failure,
     paths,
     print::{DIM, ERROR, HELP, WARNING, escape},

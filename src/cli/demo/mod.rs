@@ -6,9 +6,8 @@
 mod scenes;
 
 use super::{
-    Cli, Outcome, ask,
+    Cli, ExitCode, Outcome, ask,
     context::Context,
-    exit::ExitCode,
     failure::Failure,
     print::{DIM, ERROR, GOOD, HELP},
     sandbox::stopped,

@@ -1,7 +1,7 @@
 //! The six scenes, each with its promises.
 
 use super::Stage;
-use crate::cli::{exit::ExitCode, failure::Failure};
+use crate::cli::{ExitCode, failure::Failure};
 
 const INSTALL: &str = "getting-started/install.html";
 const INVOICES: &str = "billing/invoices.html";

@@ -2,7 +2,7 @@
 
 use super::{Check, Verdict};
 use crate::{
-    cli::{daemon_status::time_of, exit::ExitCode, via_daemon},
+    cli::{ExitCode, daemon_status::time_of, via_daemon},
     config::Config,
     daemon::control::DaemonStatus,
 };

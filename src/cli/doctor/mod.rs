@@ -7,12 +7,11 @@ mod daemon;
 mod machine;
 
 use super::{
-    Outcome, conflict_copies,
+    ExitCode, Outcome, conflict_copies,
     connect::connect,
     consent,
     context::Context,
     counts::{grouped, several},
-    exit::ExitCode,
     failure::Failure,
     git_head,
     git_head::GitHeads,

@@ -9,10 +9,9 @@ mod live;
 mod targets;
 
 use super::{
-    Outcome,
+    ExitCode, Outcome,
     context::Context,
     cycle, diff,
-    exit::ExitCode,
     failure::Failure,
     git_head, report,
     session::{self, SessionReport},

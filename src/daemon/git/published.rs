@@ -7,7 +7,11 @@
 //! each look searches for the repositories again.
 
 use super::{Busy, Git, GitState, Head};
-use crate::{config::PublishedBranch, model::path::quoted, state::Store};
+use crate::{
+    config::PublishedBranch,
+    model::{ExitCode, path::quoted},
+    state::Store,
+};
 use std::{fmt, path::Path};
 
 /// The reasons why git pauses the sync of a folder.
@@ -61,14 +65,14 @@ impl Pause {
     }
 
     /// The exit code of a command that is refused because of the pause.
-    pub const fn code(&self) -> u8 {
+    pub const fn code(&self) -> ExitCode {
         match self {
-            Self::Busy(_) => 5,
+            Self::Busy(_) => ExitCode::Retry,
             Self::Other { .. }
             | Self::Detached { .. }
             | Self::NoBranch
             | Self::NoRepository { .. }
-            | Self::Unreadable => 3,
+            | Self::Unreadable => ExitCode::Attention,
         }
     }
 }

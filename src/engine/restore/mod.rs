@@ -14,7 +14,7 @@ mod content;
 mod target;
 mod write;
 
-pub use super::ending::{Refused, RefusedKind};
+pub use super::ending::Refused;
 pub use target::Target;
 
 use crate::config::NewArticles;
@@ -28,7 +28,7 @@ use crate::engine::report::{Line, Status};
 use crate::engine::{Engine, cycle, history};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::{ArticleId, Digest, Field, Place, Side, Stamp};
+use crate::model::{ArticleId, Digest, ExitCode, Field, Place, Side, Stamp};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
@@ -227,7 +227,7 @@ fn or_refused<T>(
     let refused = if is_moved {
         let message = format!("{path} changed just now, and was left as it is");
         let help = "look at the file, then run the command again";
-        Refused::new(RefusedKind::Changed, message, help)
+        Refused::new(ExitCode::Retry, message, help)
     } else {
         error.downcast::<Refused>()?
     };

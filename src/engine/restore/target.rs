@@ -1,10 +1,10 @@
 //! The target of a restore: the present file, its old place, or a new place.
 
-use super::{Preparer, Refused, RefusedKind, RestoreRequest};
+use super::{Preparer, Refused, RestoreRequest};
 use crate::engine::history::History;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of_stem};
-use crate::model::{ArticleId, CategoryId, Place};
+use crate::model::{ArticleId, CategoryId, ExitCode, Place};
 use crate::state::Subject;
 
 /// The target file of a restore.
@@ -87,7 +87,7 @@ impl<D: Disk> Preparer<'_, D> {
                 quoted(&path)
             );
             let message = format!("{path} is there again, and was left as it is");
-            return refuse_as(RefusedKind::Changed, message, help);
+            return refuse_as(ExitCode::Retry, message, help);
         }
         if has_file && self.view.base.conflicts.contains_key(&id) {
             let path = place.to_string();
@@ -97,7 +97,7 @@ impl<D: Disk> Preparer<'_, D> {
                 quoted(&path)
             );
             let message = format!("{path} is in conflict");
-            return refuse_as(RefusedKind::Undecided, message, help);
+            return refuse_as(ExitCode::Attention, message, help);
         }
         Ok(Target {
             place,
@@ -277,13 +277,13 @@ fn not_readable<T>(id: ArticleId, why: &str) -> anyhow::Result<T> {
 }
 
 pub(super) fn refuse<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
-    refuse_as(RefusedKind::Impossible, message, help)
+    refuse_as(ExitCode::Usage, message, help)
 }
 
 fn refuse_as<T>(
-    kind: RefusedKind,
+    code: ExitCode,
     message: impl Into<String>,
     help: impl Into<String>,
 ) -> anyhow::Result<T> {
-    Err(Refused::new(kind, message, help).into())
+    Err(Refused::new(code, message, help).into())
 }

@@ -20,9 +20,9 @@ use kbsync::{
     },
     engine::{
         Progress, Stop, StopCause,
-        report::{BudgetLeft, Ending, Line, Report, Status},
+        report::{BudgetLeft, Line, Report, Status},
     },
-    model::Side,
+    model::{ExitCode, Side},
     reconcile::{plan::Kind, snapshot::Direction},
     service::{
         ErrorKind, Purpose,
@@ -226,7 +226,7 @@ impl CycleRunner for Fake {
         };
         let mut report = Report::new(false);
         if let Some(outage) = outage {
-            report.outcome = Ending::Retry;
+            report.outcome = ExitCode::Retry;
             let kind = match outage {
                 Outage::BudgetSpent { free_in } => ErrorKind::BudgetSpent { free_in },
                 Outage::Throttled { wait } => ErrorKind::RateLimited { retry_after: wait },
@@ -1126,7 +1126,7 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
             let Response::Report(report, stopped, _) = outcome.await.expect("an answer") else {
                 panic!("no report");
             };
-            assert_eq!(report.outcome, Ending::Retry);
+            assert_eq!(report.outcome, ExitCode::Retry);
             let cause = stopped.map(|stop| stop.cause);
             assert_eq!(cause, Some(StopCause::Service(ErrorKind::Unavailable)));
             assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);

@@ -2,8 +2,8 @@
 //! edit cannot drop the settings that keep a container safe.
 
 use clap::CommandFactory as _;
-use kbsync::cli::{Cli, exit::ExitCode};
 use kbsync::daemon::event_loop::GRACE;
+use kbsync::{cli::Cli, model::ExitCode};
 use serde::Deserialize as _;
 use serde_yaml::Value;
 use std::collections::{BTreeMap, BTreeSet};

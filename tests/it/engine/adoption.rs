@@ -46,7 +46,7 @@ async fn equal_files_pair_by_id_and_by_address_and_only_the_id_is_written() {
     );
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new());
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(writes(&report), 0);
     assert_eq!(world.read("a/one.html"), with_id);
     let file = world.read("a/two.html");
@@ -91,7 +91,7 @@ async fn different_files_are_conflicts_each_with_its_copy() {
             "conflict both a/two.html held"
         ]
     );
-    assert_eq!((writes(&report), report.outcome.exit_code()), (0, 3));
+    assert_eq!((writes(&report), report.outcome.number()), (0, 3));
     assert!(world.read("a/one.conflict.html").ends_with("<p>1</p>\n"));
     assert!(world.read("a/two.conflict.html").contains("title: two\n"));
     let again = world.sync().await;
@@ -104,7 +104,7 @@ async fn different_files_are_conflicts_each_with_its_copy() {
         .resolve
         .extend([decision(&world.path(""), ArticleId::new(two), Keep::Remote)]);
     let report = world.run(&request).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(
         world.sandbox().article(one).expect("there").text,
         "<p>mine</p>"
@@ -137,7 +137,7 @@ async fn prefer_settles_the_first_meeting_in_bulk_and_keeps_the_losers() {
         let mut request = both();
         request.prefer = Some(prefer);
         let report = world.run(&request).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
         let (winner, puts) = match prefer {
             OnConflict::Local => ("<p>mine</p>", 4),
             OnConflict::Remote | OnConflict::Hold => ("<p>theirs</p>", 0),
@@ -174,7 +174,7 @@ async fn f010_losing_the_state_loses_nothing() {
     requests(&world);
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new());
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(
         requests(&world),
         ["GET listing 200", "GET category 200", "GET category 200"]
@@ -216,7 +216,7 @@ async fn f050_f088_without_a_base_nothing_is_deleted_on_either_side() {
     // The file with the id of a deleted article is held, and is not created anew without a word from a person.
     assert_eq!(held(&report).len(), 1, "{:?}", lines(&report));
     assert_eq!(held(&report)[0].0, "a/two.html");
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     let report = world.sync().await;
     assert_eq!(held(&report).len(), 1);
     assert_eq!(report.requests.total, 1, "the answer is known");
@@ -323,7 +323,7 @@ async fn f049_a_mirror_of_another_workspace_is_not_merged_into_this_one() {
         &format!("---\nid: {article}\ntitle: two\n---\n<p>edited</p>\n"),
     );
     let report = world.sync().await;
-    assert_ne!(report.outcome.exit_code(), 0);
+    assert_ne!(report.outcome.number(), 0);
     assert_eq!(report.requests.post, 0, "{:?}", lines(&report));
     assert_eq!(
         world.sandbox().article(article).expect("there").text,
@@ -360,7 +360,7 @@ async fn after_a_loss_what_the_service_had_rewritten_is_a_conflict_and_prefer_se
     let mut request = both();
     request.prefer = Some(OnConflict::Local);
     let report = world.run(&request).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert!(
         world
             .read("a/one.html")
@@ -391,7 +391,7 @@ async fn a_folder_without_published_articles_meets_its_category_by_the_settings_
         world.write("empty/new.html", "---\ntitle: New\n---\n<p>n</p>\n");
         let report = world.sync().await;
         assert_eq!(problems(&report), Vec::<String>::new());
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
         assert_eq!(world.sandbox().categories().len(), 2);
         assert_eq!(report.requests.post, 1);
         let new = world.sandbox().articles().pop().expect("created");
@@ -460,7 +460,7 @@ async fn f055_after_a_loss_files_that_swapped_their_names_are_held() {
     let mut request = both();
     request.prefer = Some(OnConflict::Local);
     let report = world.run(&request).await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 3, "{:#?}", report.actions);
     assert_eq!(report.requests.put, 0);
     let slugs = ids.map(|id| world.sandbox().article(id).expect("there").slug);
     assert_eq!(slugs, ["one", "two"]);

@@ -217,7 +217,7 @@ async fn f052_a_removed_folder_is_said_once_and_comes_back_with_an_article() {
     );
     let said = reason(&report, "billing");
     assert!(said.contains("only the dashboard can delete"), "{said}");
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert!(!world.exists("billing"));
     world.is_quiet().await;
     world.clock.advance(Duration::from_hours(25));
@@ -427,7 +427,7 @@ async fn a_missing_category_yaml_is_written_again() {
     world.remove("start/_category.yaml");
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0]);
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.problems);
+    assert_eq!(report.outcome.number(), 0, "{:?}", report.problems);
     assert_eq!(lines(&report), ["update-category local start done"]);
     assert_eq!(world.files(), before);
     assert!(
@@ -451,7 +451,7 @@ async fn a_category_yaml_that_is_removed_in_a_clash_comes_back_with_the_services
         |category: &mut kbsync::sandbox::Category| category.description = Some("Theirs".into());
     world.sandbox().edit_category(start, theirs);
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     world.remove("start/_category.yaml");
     world.sync().await;
     let yaml = world.read("start/_category.yaml");
@@ -482,7 +482,7 @@ async fn a_refused_category_is_not_sent_again_until_it_changes() {
     for _ in 0..2 {
         let report = world.sync().await;
         assert_eq!(world.sent(), [""; 0], "a refusal was sent again");
-        assert_eq!(report.outcome.exit_code(), 4, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 4, "{:?}", lines(&report));
         assert_eq!(lines(&report)[0], "create-category remote billing held");
     }
     world.clock.advance(Duration::from_hours(25));
@@ -508,13 +508,13 @@ async fn a_refused_rename_of_a_category_is_parked_and_its_articles_go_on() {
     world.edit("taken/one.html", "One", "1");
     let report = world.sync().await;
     assert_eq!(lines(&report)[0], "update-category remote taken failed");
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     world.sync().await;
     assert!(world.on_service(ids[0]).text.contains('1'));
     world.sandbox().clear_requests();
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0], "{:?}", lines(&report));
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert_eq!(
         world.sandbox().category(start).expect("there").slug,
         "start"
@@ -551,7 +551,7 @@ async fn f069_a_category_that_may_not_be_changed_stops_only_itself() {
     world.sandbox().clear_requests();
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0]);
-    assert_eq!((held(&report), report.outcome.exit_code()), (1, 4));
+    assert_eq!((held(&report), report.outcome.number()), (1, 4));
 }
 
 #[tokio::test]
@@ -586,10 +586,10 @@ async fn both_sides_of_a_category_are_merged_by_key_and_a_clash_is_held() {
         let before = world.files();
         let report = world.sync().await;
         assert_eq!(lines(&report), ["update-category both start held"]);
-        assert_eq!(report.outcome.exit_code(), 3);
+        assert_eq!(report.outcome.number(), 3);
         assert_eq!((world.sent(), world.files()), (vec![], before));
         let report = world.run(&preferring(side)).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
         assert_eq!(world.sandbox().category(start).expect("there").name, name);
         assert!(
             world
@@ -627,7 +627,7 @@ async fn f122_a_broken_category_yaml_stops_the_category_and_not_its_articles() {
     world.edit("start/one.html", "One", "1");
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert!(problems(&report)[0].starts_with("start/_category.yaml: line "));
     assert!(world.on_service(ids[0]).text.contains('1'));
     assert_eq!(
@@ -653,7 +653,7 @@ async fn f054_a_copied_folder_is_a_new_category_with_new_articles() {
     }
     // It has the other category's name, and may be a mistake.
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!(world.sandbox().categories().len(), 1);
     world.edit("copy/_category.yaml", "name: start", "name: Copy");
     let report = world.sync().await;
@@ -692,7 +692,7 @@ async fn two_folders_with_one_category_id_and_neither_at_its_place_are_left_alon
     let before = world.files();
     let report = world.sync().await;
     assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     for problem in problems(&report) {
         assert!(problem.contains("left and right"), "{problem}");
     }
@@ -739,7 +739,7 @@ async fn f055_two_folders_that_swap_their_names_wait_with_their_articles() {
     world.rename("aside", "other");
     world.edit("start/x.html", TEXT, "<p>edited</p>");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 4, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 4, "{:#?}", report.actions);
     assert_eq!(lines(&report), [""; 0]);
     assert_eq!(problems(&report).len(), 2, "{:?}", report.problems);
     let slug = |id| world.sandbox().category(id).expect("there").slug;
@@ -787,7 +787,7 @@ async fn a_wrong_category_id_is_put_right_or_said_and_moves_nothing() {
         world.edit("start/_category.yaml", &format!("id: {start}\n"), &wrong);
         world.sandbox().clear_requests();
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.problems);
+        assert_eq!(report.outcome.number(), 0, "{:?}", report.problems);
         assert_eq!((world.sent(), world.files()), (vec![], before.clone()));
         world.is_quiet().await;
     }
@@ -800,7 +800,7 @@ async fn a_wrong_category_id_is_put_right_or_said_and_moves_nothing() {
     );
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0], "{:?}", lines(&report));
-    assert_ne!(report.outcome.exit_code(), 0);
+    assert_ne!(report.outcome.number(), 0);
     assert!(
         problems(&report)
             .iter()

@@ -50,7 +50,7 @@ async fn in_conflict() -> (World, Uuid) {
 fn assert_conflict(report: &Report) {
     assert_eq!(lines(report), ["conflict both a/one.html held"]);
     assert_eq!(problems(report), Vec::<String>::new());
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!(report.requests.total, 1);
 }
 
@@ -133,7 +133,7 @@ async fn edited_and_its_copy_deleted_it_is_settled_exactly_so() {
         }
         world.remove(COPY);
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
         assert_eq!(on_service(&world, one), settled);
         assert!(
             world
@@ -159,7 +159,7 @@ async fn f068_settled_over_a_version_that_nobody_was_shown_is_a_new_conflict() {
     assert!(world.read("a/one.html").contains("One, ours."));
     world.remove(COPY);
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(on_service(&world, one), "<p>One, ours.</p><p>Two.</p>");
     assert_quiet(&world, 1).await;
 }
@@ -182,7 +182,7 @@ async fn f068_a_version_that_a_poll_recorded_during_the_question_is_not_settled(
         assert!(world.read("a/one.html").contains("mine"));
         // The version that is shown now can be settled.
         let report = world.run(&resolve(&world, one, keep)).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     }
 }
 
@@ -199,7 +199,7 @@ async fn f068_a_settlement_keeps_what_a_colleague_added_elsewhere() {
         world.sandbox().article(one).expect("there").title,
         "A new title"
     );
-    assert_ne!(report.outcome.exit_code(), 1);
+    assert_ne!(report.outcome.number(), 1);
 }
 
 #[tokio::test]
@@ -273,12 +273,7 @@ async fn a_person_settles_it_with_one_word() {
     for keep in [Keep::Local, Keep::Remote, Keep::Both] {
         let (world, one) = in_conflict().await;
         let report = world.run(&resolve(&world, one, keep.clone())).await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{keep:?}: {:?}",
-            held(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{keep:?}: {:?}", held(&report));
         let expected = match &keep {
             Keep::Local => MINE.to_owned(),
             Keep::Remote => THEIRS.to_owned(),
@@ -307,7 +302,7 @@ async fn the_settings_settle_it_at_once_and_the_loser_is_kept() {
         world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
         theirs(&world, one, THEIRS);
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
         assert_eq!(on_service(&world, one), winner);
         assert!(
             world
@@ -327,7 +322,7 @@ async fn prefer_settles_standing_conflicts_in_bulk() {
         let mut request = both();
         request.prefer = Some(prefer);
         let report = world.run(&request).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
         assert_eq!(on_service(&world, one), winner);
         assert!(!world.exists(COPY));
         assert_quiet(&world, 1).await;
@@ -354,7 +349,7 @@ async fn f069_one_conflict_stops_nobody_else() {
             "update remote a/two.html done"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!(on_service(&world, two), "<p>2, mine</p>");
 }
 
@@ -496,10 +491,10 @@ async fn pull_merges_into_the_file_and_leaves_the_sending_to_a_later_push() {
     let merged = "<p>One, mine.</p><p>Two, theirs.</p>";
     let report = world.push().await;
     assert_eq!(lines(&report), ["merge both a/one.html held"]);
-    assert_eq!((report.requests.put, report.outcome.exit_code()), (0, 3));
+    assert_eq!((report.requests.put, report.outcome.number()), (0, 3));
     let report = world.pull().await;
     assert_eq!(report.requests.put, 0);
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert!(
         world
             .read("a/one.html")
@@ -545,7 +540,7 @@ async fn f058_renamed_on_both_sides_is_a_conflict_about_the_address_alone() {
     assert_eq!(report.requests.put, 0);
     assert!(world.read("a/uno.conflict.html").contains("slug: eins"));
     let report = world.run(&resolve(&world, one, Keep::Local)).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     let article = world.sandbox().article(one).expect("there");
     assert_eq!(article.slug, "uno");
     assert!(!world.exists("a/uno.conflict.html"));
@@ -558,7 +553,7 @@ async fn a_file_that_comes_to_say_what_the_service_says_ends_the_conflict() {
     world.edit("a/one.html", MINE, THEIRS);
     let report = world.sync().await;
     assert_eq!(report.requests.total, 1);
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(on_service(&world, one), THEIRS);
     assert!(!world.exists(COPY));
     assert_quiet(&world, 1).await;
@@ -656,14 +651,14 @@ async fn a_category_that_both_sides_renamed_waits_and_its_articles_do_not() {
     world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
     world.clock.advance(std::time::Duration::from_mins(1));
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     assert_eq!(world.sandbox().categories()[0].name, "Theirs");
     assert!(world.read("a/_category.yaml").contains("name: Mine"));
     assert_eq!(on_service(&world, one), MINE);
     let mut request = both();
     request.prefer = Some(OnConflict::Local);
     let report = world.run(&request).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     let category = &world.sandbox().categories()[0];
     assert_eq!(
         (category.name.as_str(), category.description.as_deref()),
@@ -686,7 +681,7 @@ async fn a_folder_that_is_renamed_with_a_conflict_in_it_settles_nothing() {
         world.clock.advance(std::time::Duration::from_hours(24));
         for _ in 0..2 {
             let report = world.sync().await;
-            assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+            assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
             assert_eq!(on_service(&world, one), THEIRS);
             assert_eq!(
                 articles(&world),
@@ -699,7 +694,7 @@ async fn a_folder_that_is_renamed_with_a_conflict_in_it_settles_nothing() {
         }
         world.remove("alpha/one.conflict.html");
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
         assert_eq!(on_service(&world, one), MINE);
         assert_quiet(&world, 1).await;
     }
@@ -717,7 +712,7 @@ async fn a_file_that_took_the_name_of_one_in_conflict_gets_a_copy_of_its_own() {
     theirs(&world, two, "<p>2, theirs.</p>");
     for _ in 0..2 {
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
         assert_eq!(on_service(&world, one), THEIRS);
         assert_eq!(on_service(&world, two), "<p>2, theirs.</p>");
     }
@@ -731,7 +726,7 @@ async fn a_file_that_took_the_name_of_one_in_conflict_gets_a_copy_of_its_own() {
     let report = world.sync().await;
     assert_eq!(on_service(&world, one), MINE);
     assert_eq!(on_service(&world, two), "<p>2, theirs.</p>");
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     world.run(&resolve(&world, two, Keep::Local)).await;
     assert_eq!(on_service(&world, two), "<p>2, mine.</p>");
     let left = articles(&world);
@@ -750,12 +745,12 @@ async fn a_file_that_moves_to_another_folder_takes_its_conflict_along() {
     world.rename("a/one.html", "b/uno.html");
     for _ in 0..2 {
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
         assert_eq!(report.requests.put, 0);
         assert_eq!(on_service(&world, one), THEIRS);
     }
     let report = world.run(&resolve(&world, one, Keep::Local)).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     let article = world.sandbox().article(one).expect("there");
     assert_eq!(
         (
@@ -781,7 +776,7 @@ async fn keep_local_creates_a_deleted_article_anew_even_when_the_edit_was_undone
     world.sync().await;
     world.edit("a/one.html", "One.", "One, edited.");
     world.sandbox().remove(one);
-    assert_eq!(world.sync().await.outcome.exit_code(), 3);
+    assert_eq!(world.sync().await.outcome.number(), 3);
     world.edit("a/one.html", "One, edited.", "One.");
     world.run(&resolve(&world, one, Keep::Local)).await;
     assert!(world.read("a/one.html").contains("<p>One.</p>"));
@@ -804,7 +799,7 @@ async fn a_conflict_of_which_nothing_is_left_is_over() {
     assert_eq!(lines(&report), ["conflict both start/a.html held"]);
     world.remove("start/a.html");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{report:#?}");
+    assert_eq!(report.outcome.number(), 0, "{report:#?}");
     let store = crate::support::hostile::store(&world);
     assert_eq!(store.conflicts().expect("a state"), []);
     world.is_quiet().await;

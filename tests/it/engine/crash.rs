@@ -8,9 +8,10 @@ use crate::support::hostile::{self, Meddler, Stage, calm, dies_at, engine};
 use crate::support::look::decision;
 use crate::support::words::{Sides, Written};
 use futures_util::FutureExt as _;
-use kbsync::engine::report::{Ending, Report, Status};
+use kbsync::engine::report::{Report, Status};
 use kbsync::engine::settings::CycleRequest;
 use kbsync::model::ArticleId;
+use kbsync::model::ExitCode;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Article, Category, Options};
@@ -29,7 +30,7 @@ struct Scenario {
     /// The request of the cycle that dies.
     request: fn(&Stage) -> CycleRequest,
     /// The undisturbed outcome.
-    ending: Ending,
+    ending: ExitCode,
 }
 
 fn sync_all(_: &Stage) -> CycleRequest {
@@ -206,7 +207,7 @@ async fn go_on(
         assert!(rounds < 4, "{died}: it does not come to rest: {report:#?}");
     }
     assert_eq!(outcome(world), *expected, "{died}");
-    if scenario.ending == Ending::Done {
+    if scenario.ending == ExitCode::Done {
         ids_fit(world);
     }
     nothing_lost(world, written);
@@ -220,7 +221,7 @@ fn names_category(world: &Stage, report: &Report) -> bool {
             && reason.contains("put its id into new-one/_category.yaml")
     });
     let Some(line) = waits else { return false };
-    assert_eq!(report.outcome, Ending::Partial);
+    assert_eq!(report.outcome, ExitCode::Partial);
     let categories = categories(world);
     let found = categories.iter().find(|one| one.slug == line.path);
     let id = found.expect("it was created").id;
@@ -312,7 +313,7 @@ const FIRST_SYNC: Scenario = Scenario {
         }
     },
     request: sync_all,
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 const PULLS: Scenario = Scenario {
@@ -345,7 +346,7 @@ const PULLS: Scenario = Scenario {
         article(world, beta, "arrived");
     },
     request: sync_all,
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 const PUSHES: Scenario = Scenario {
@@ -376,7 +377,7 @@ const PUSHES: Scenario = Scenario {
         );
     },
     request: sync_all,
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 const MERGES: Scenario = Scenario {
@@ -401,7 +402,7 @@ const MERGES: Scenario = Scenario {
         web_edit(world, "hidden", "Middle", "Edited on the web");
     },
     request: sync_all,
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 #[tokio::test]
@@ -438,7 +439,7 @@ const MANY: Scenario = Scenario {
         }
     },
     request: sync_all,
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 /// Both sides changed the same line: a conflict copy beside the file.
@@ -452,7 +453,7 @@ const CONFLICT: Scenario = Scenario {
         web_edit(world, "clash", "Middle", "Theirs");
     },
     request: sync_all,
-    ending: Ending::Attention,
+    ending: ExitCode::Attention,
 };
 
 /// A conflict that a person settles by keeping both versions.
@@ -469,7 +470,7 @@ const RESOLVED: Scenario = Scenario {
             .extend([decision(&world.path(""), id, Keep::Both)]);
         request
     },
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 /// A deleted article that is created anew from its edited file.
@@ -495,7 +496,7 @@ const ANEW: Scenario = Scenario {
         request.resolve.extend(decided);
         request
     },
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 /// Three slugs that are exchanged in a circle, with edits.
@@ -516,7 +517,7 @@ const CIRCLE: Scenario = Scenario {
         }
     },
     request: sync_all,
-    ending: Ending::Done,
+    ending: ExitCode::Done,
 };
 
 #[tokio::test]
@@ -599,11 +600,11 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
         };
         begun += usize::from(open() > 0);
         let mut report = hostile::sync(&world).await;
-        if report.outcome == Ending::Retry {
+        if report.outcome == ExitCode::Retry {
             // The file is created as it was sent, and renamed by the second look, which follows at once.
             report = hostile::sync(&world).await;
         }
-        assert_eq!(report.outcome, Ending::Done, "{moment}: {report:#?}");
+        assert_eq!(report.outcome, ExitCode::Done, "{moment}: {report:#?}");
         assert_eq!(
             open(),
             0,

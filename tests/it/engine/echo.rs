@@ -73,7 +73,7 @@ async fn f031_later_edits_of_either_side_work_and_meet() {
         article.text = article.text.replace("Three.", "Drei.");
     });
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:?}", report.actions);
     assert!(
         world
             .read("start/one.html")
@@ -86,7 +86,7 @@ async fn f031_later_edits_of_either_side_work_and_meet() {
         article.text = article.text.replace("Drei.", "Trois.");
     });
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:?}", report.actions);
     let article = world.on_service(id).text;
     assert!(
         article.contains("Un.") && article.contains("Trois."),
@@ -173,7 +173,7 @@ async fn f031_new_articles_and_categories_are_rewritten_quietly_too() {
     );
     let report = world.sync().await;
     assert_eq!(problems(&report), [""; 0]);
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert_eq!(world.sandbox().categories()[1].slug, "fresh");
     assert_eq!(
         world.sandbox().articles()[1].text,
@@ -230,7 +230,7 @@ async fn an_edit_to_what_the_service_made_of_it_needs_no_put() {
     world.sandbox().clear_requests();
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0], "{:?}", lines(&report));
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert!(world.on_service(id).text.contains("<strong>2.</strong>"));
     world.is_quiet().await;
 }

@@ -254,7 +254,7 @@ async fn s4_7_draft_of_an_existing_article_cannot_be_sent() {
         let report = world.sync().await;
         assert_eq!(lines(&report), [""; 0]);
         assert_eq!(world.sent(), [""; 0]);
-        assert_eq!(report.outcome.exit_code(), 4);
+        assert_eq!(report.outcome.number(), 4);
         assert_eq!(report.problems.len(), 1);
         assert!(report.problems[0].message.contains("draft"));
     }
@@ -263,7 +263,7 @@ async fn s4_7_draft_of_an_existing_article_cannot_be_sent() {
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
     assert_eq!(world.sent(), [r#"PUT article {"title":"Uno"}"#]);
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     world.edit("start/one.html", "draft: true\n", "");
     world.is_quiet().await;
 }
@@ -284,7 +284,7 @@ async fn s4_7_a_draft_is_published_in_the_dashboard_only() {
         "{:?}",
         report.problems
     );
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     world.sandbox().publish(id);
     let report = world.sync().await;
     assert_eq!(problems(&report), [""; 0]);
@@ -347,7 +347,7 @@ async fn s4_7_removing_the_line_enabled_false_shows_the_article_again() {
     world.sandbox().clear_requests();
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0]);
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     world.is_quiet().await;
 }
 
@@ -458,7 +458,7 @@ async fn f062_what_cannot_be_merged_is_held_both_ways_until_the_copy_goes() {
             "update remote start/two.html done"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert!(world.read("start/one.html").contains("Zwei"));
     assert!(world.read("start/one.conflict.html").contains("Deux"));
     assert_eq!(world.sent().len(), 1);
@@ -528,7 +528,7 @@ async fn on_conflict_and_prefer_settle_at_once_and_the_loser_is_kept() {
                 world.run(&preferring(side)).await
             };
             assert_eq!(lines(&report), [action]);
-            assert_eq!(report.outcome.exit_code(), 0);
+            assert_eq!(report.outcome.number(), 0);
             assert!(world.on_service(ids[0]).text.contains(winner));
             assert!(world.read("start/one.html").contains(winner));
             assert!(!world.exists("start/one.conflict.html"));
@@ -574,7 +574,7 @@ async fn f045_edited_here_and_gone_there_waits_for_a_person() {
         world.sandbox().remove(ids[0]);
         let report = world.sync().await;
         assert_eq!(lines(&report), ["conflict both start/one.html held"]);
-        assert_eq!(report.outcome.exit_code(), 3);
+        assert_eq!(report.outcome.number(), 3);
         assert!(world.exists("start/one.html"));
         let report = world.sync().await;
         assert_eq!(held(&report), 1);
@@ -618,7 +618,7 @@ async fn removed_on_both_sides_is_forgotten() {
     world.sandbox().remove(ids[0]);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["forget both start/one.html done"]);
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     world.is_quiet().await;
 }
 
@@ -654,7 +654,7 @@ async fn removed_here_and_unpublished_there_is_probed_first() {
     world.remove("start/three.html");
     let report = world.sync().await;
     assert_eq!(lines(&report), ["delete remote start/three.html held"]);
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert!(world.sandbox().article(ids[2]).is_some());
 }
 
@@ -711,7 +711,7 @@ async fn pull_writes_the_merge_and_leaves_the_push_to_later() {
         article.text = article.text.replace("Three.", "Drei.");
     });
     let report = world.pull().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:?}", report.actions);
     assert_eq!(world.sent(), [""; 0]);
     assert!(
         world
@@ -741,7 +741,7 @@ async fn push_holds_what_changed_on_both_sides() {
     let before = world.files();
     let report = world.push().await;
     assert_eq!(lines(&report), ["merge both start/one.html held"]);
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!((world.sent(), world.files()), (vec![], before));
     let report = world.sync().await;
     assert_eq!(
@@ -848,7 +848,7 @@ async fn a_dry_run_plans_and_touches_nothing() {
             "delete remote start/two.html planned"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert_eq!((world.sent(), world.files()), (vec![], before));
     let planned: Vec<String> = lines(&report)
         .iter()
@@ -887,7 +887,7 @@ async fn a_conflict_is_settled_where_its_file_went() {
         assert_eq!(copies.len(), 1, "{copies:?}");
         world.remove(&copies[0]);
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
         let article = world.on_service(ids[0]);
         assert!(article.text.contains("Mine") && article.slug == "uno");
         world.is_quiet().await;
@@ -998,7 +998,7 @@ async fn two_new_files_with_one_slug_are_both_said_and_neither_is_sent() {
     let held = ["a", "b"].map(|name| format!("create remote start/{name}.html held"));
     assert_eq!(lines(&report), held);
     assert_eq!(world.sent(), [""; 0]);
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     world.edit("start/b.html", "slug: same", "slug: other");
     let report = world.sync().await;
     assert_eq!(report.requests.post, 2);

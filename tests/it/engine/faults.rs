@@ -6,9 +6,10 @@ use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::support::look::{assert_quiet, problems, requests};
 use crate::support::world::lines;
 use axum::http::StatusCode;
-use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::ExitCode;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Article, Options, Sandbox};
@@ -97,7 +98,7 @@ impl Busy {
         let world = &self.world;
         world.sandbox().clear_faults();
         let report = hostile::sync(world).await;
-        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
         let text = |id| world.sandbox().article(id).map(|article| article.text);
         assert_eq!(text(self.edited).as_deref(), Some("<p>mine</p>"));
         assert_eq!(text(self.removed), None);
@@ -154,11 +155,7 @@ async fn f019_f025_a_service_that_is_down_on_any_endpoint_leaves_both_sides_for_
                 .sandbox()
                 .inject(Fault::always(Matcher::new(method, path), failure.clone()));
             let report = hostile::sync(&busy.world).await;
-            assert_eq!(
-                report.outcome.exit_code(),
-                5,
-                "{method} {path}: {report:#?}"
-            );
+            assert_eq!(report.outcome.number(), 5, "{method} {path}: {report:#?}");
             assert!(!problems(&report).is_empty());
             // Each unfinished action has a line that reports it.
             for line in undone(&report) {
@@ -247,7 +244,7 @@ async fn f025_a_service_that_stores_nothing_is_tried_with_three_articles() {
             "update remote a/n4.html skipped",
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
 }
 
 #[tokio::test]
@@ -266,7 +263,7 @@ async fn f024_401_in_the_middle_stops_everything_with_exit_1() {
             .sandbox()
             .inject(Fault::always(busy.put(), failure));
         let report = hostile::sync(&busy.world).await;
-        assert_eq!(report.outcome.exit_code(), 1, "{report:#?}");
+        assert_eq!(report.outcome.number(), 1, "{report:#?}");
         assert!(
             problems(&report)
                 .iter()
@@ -289,7 +286,7 @@ async fn f024_a_token_that_is_revoked_before_the_cycle_deletes_nothing() {
     let token = busy.world.running.token();
     busy.world.sandbox().revoke_token(&token);
     let report = hostile::sync(&busy.world).await;
-    assert_eq!((report.outcome.exit_code(), report.requests.total), (1, 1));
+    assert_eq!((report.outcome.number(), report.requests.total), (1, 1));
     busy.assert_nothing_deleted(&report);
 }
 
@@ -303,12 +300,12 @@ async fn f069_403_to_one_article_concerns_it_alone() {
     ));
     let report = hostile::sync(&busy.world).await;
     assert_eq!(undone(&report), ["update remote a/edited.html failed"]);
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert!(busy.world.sandbox().article(busy.removed).is_none());
     // The edit is not sent again before something changes.
     let report = hostile::sync(&busy.world).await;
     assert_eq!(lines(&report), ["update remote a/edited.html held"]);
-    assert_eq!((report.requests.put, report.outcome.exit_code()), (0, 4));
+    assert_eq!((report.requests.put, report.outcome.number()), (0, 4));
     busy.world.sandbox().clear_faults();
     busy.world
         .edit("a/edited.html", "<p>mine</p>", "<p>mine, too</p>");
@@ -339,7 +336,11 @@ async fn f110_a_429_is_waited_out_whatever_form_retry_after_has() {
             ));
         }
         let report = hostile::sync(&busy.world).await;
-        assert_eq!(report.outcome, Ending::Done, "{retry_after:?}: {report:#?}");
+        assert_eq!(
+            report.outcome,
+            ExitCode::Done,
+            "{retry_after:?}: {report:#?}"
+        );
         assert_eq!(undone(&report), Vec::<String>::new());
         busy.assert_finished().await;
     }
@@ -355,7 +356,7 @@ async fn f110_a_retry_after_beyond_patience_ends_the_cycle_with_exit_5() {
         },
     ));
     let report = hostile::sync(&busy.world).await;
-    assert_eq!(report.outcome.exit_code(), 5, "{report:#?}");
+    assert_eq!(report.outcome.number(), 5, "{report:#?}");
     assert_eq!(
         (report.requests.put, report.requests.delete),
         (2, 0),
@@ -379,7 +380,7 @@ async fn s8_a_refusal_with_nothing_left_of_the_minute_is_no_refusal() {
             .set_options(|options| options.per_minute = 3);
         busy.world.sandbox().habits().limit_status = status;
         let report = hostile::sync(&busy.world).await;
-        assert_eq!(report.outcome.exit_code(), 5, "{status}: {report:#?}");
+        assert_eq!(report.outcome.number(), 5, "{status}: {report:#?}");
         busy.assert_nothing_deleted(&report);
         let parked = hostile::store(&busy.world).parked().expect("read");
         assert!(parked.is_empty(), "{status}: {parked:?}");
@@ -406,7 +407,7 @@ async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes(
         let poor = Arc::new(client_within(&busy.world, limits));
         let rich = std::mem::replace(&mut busy.world.client, poor);
         let report = hostile::sync(&busy.world).await;
-        assert_eq!(report.outcome.exit_code(), 5, "{left}: {report:#?}");
+        assert_eq!(report.outcome.number(), 5, "{left}: {report:#?}");
         assert!(report.requests.total <= left, "{left}: {report:#?}");
         let told = problems(&report);
         assert!(
@@ -524,7 +525,7 @@ async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&request).await.expect("a cycle");
-    assert_eq!(report.outcome, Ending::Retry, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Retry, "{report:#?}");
     assert_eq!(requests(&world), Vec::<String>::new());
     assert_eq!(report.requests.total, 0);
     assert_eq!(report.budget.expect("known").day_left, 1);
@@ -571,7 +572,7 @@ async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
         let before = busy.world.read("b/pulled.html");
         let meddle = failing(kind, |doing, _| doing == "stage");
         let report = sync_with(&busy.world, &meddle).await;
-        assert_eq!(report.outcome.exit_code(), 1, "{kind:?}: {report:#?}");
+        assert_eq!(report.outcome.number(), 1, "{kind:?}: {report:#?}");
         assert_eq!(lines(&report)[0], "update local b/pulled.html failed");
         assert!(
             undone(&report)[1..]
@@ -611,7 +612,7 @@ async fn f097_a_folder_without_rights_stops_only_what_is_in_it_and_all_deletions
             "delete local b/gone.html skipped",
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert_eq!(busy.world.read("b/pulled.html"), before);
     let why = report.actions[0].reason.clone().expect("a reason");
     assert!(why.contains("permission is denied"), "{why}");
@@ -660,7 +661,7 @@ async fn f094_a_flush_that_fails_leaves_every_file_as_it_was() {
             doing == "flush" && flushes.fetch_add(1, Ordering::SeqCst) == at
         });
         let report = sync_with(&world, &meddle).await;
-        assert_eq!(report.outcome.exit_code(), 1, "{report:#?}");
+        assert_eq!(report.outcome.number(), 1, "{report:#?}");
         assert_eq!(undone(&report).len(), 12);
         if at == 0 {
             assert_eq!(
@@ -670,7 +671,7 @@ async fn f094_a_flush_that_fails_leaves_every_file_as_it_was() {
             );
         }
         let report = hostile::sync(&world).await;
-        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
         for number in 0..12 {
             assert!(
                 world
@@ -747,7 +748,7 @@ async fn f020_a_truncated_listing_is_no_listing() {
     ));
     let report = hostile::sync(&busy.world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
-    assert_ne!(report.outcome, Ending::Done);
+    assert_ne!(report.outcome, ExitCode::Done);
     busy.assert_nothing_deleted(&report);
     busy.assert_finished().await;
 }
@@ -822,7 +823,7 @@ async fn f055_files_of_which_one_cannot_be_moved_wait_for_it() {
         let report = sync_with(&world, &meddle).await;
         assert_eq!(undone(&report).len(), left, "{at} {report:#?}");
         let report = hostile::sync(&world).await;
-        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
         assert_eq!((report.requests.put, report.requests.delete), (0, 0));
         let files = world.files();
         for slug in slugs {
@@ -859,11 +860,7 @@ async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_th
                 .sandbox()
                 .inject(Fault::always(Matcher::new(method, path), failure));
             let report = hostile::sync(&world).await;
-            assert_eq!(
-                report.outcome.exit_code(),
-                5,
-                "{method} {path}: {report:#?}"
-            );
+            assert_eq!(report.outcome.number(), 5, "{method} {path}: {report:#?}");
             // The articles of a category that was not read are counted, and not reported one by one.
             let mut problems = report.problems.iter();
             assert!(
@@ -874,7 +871,11 @@ async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_th
             assert_eq!(hostile::status(&world).unread, unread, "{method} {path}");
             world.sandbox().clear_faults();
             let report = hostile::sync(&world).await;
-            assert_eq!(report.outcome, Ending::Done, "{method} {path}: {report:#?}");
+            assert_eq!(
+                report.outcome,
+                ExitCode::Done,
+                "{method} {path}: {report:#?}"
+            );
             assert_eq!(world.sandbox().category(a).expect("there").name, "Mine");
             assert_eq!(world.sandbox().articles().len(), 3);
             assert!(world.read("b/two.html").contains("<p>2</p>"));

@@ -24,7 +24,7 @@ async fn first_sync_writes_what_is_there_and_a_second_one_is_quiet() {
         ]
     );
     assert_eq!(report.requests.total, 3);
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert!(
         world
             .read("getting-started/install.html")

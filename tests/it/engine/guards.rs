@@ -69,7 +69,7 @@ async fn f041_more_deletions_than_the_limit_are_held() {
         let report = world.sync().await;
         let left = world.sandbox().articles().len();
         assert_eq!(
-            (held(&report), left, report.outcome.exit_code()),
+            (held(&report), left, report.outcome.number()),
             if goes {
                 (0, articles - removed, 0)
             } else {
@@ -100,7 +100,7 @@ async fn f043_what_is_held_stays_held_until_a_person_says_so() {
     (0..4).for_each(|number| world.remove(&file(number)));
     for _ in 0..3 {
         let report = world.sync().await;
-        assert_eq!((held(&report), report.outcome.exit_code()), (4, 3));
+        assert_eq!((held(&report), report.outcome.number()), (4, 3));
         assert_eq!(world.sent(), [""; 0]);
         world.clock.advance(Duration::from_hours(20));
     }
@@ -109,7 +109,7 @@ async fn f043_what_is_held_stays_held_until_a_person_says_so() {
     let report = world.sync().await;
     assert_eq!((held(&report), report.requests.put), (4, 1));
     let report = world.run(&allowing()).await;
-    assert_eq!((report.requests.delete, report.outcome.exit_code()), (4, 0));
+    assert_eq!((report.requests.delete, report.outcome.number()), (4, 0));
     assert_eq!(world.sandbox().articles().len(), 4);
     world.is_quiet().await;
 }
@@ -192,12 +192,12 @@ async fn f040_an_emptied_mirror_deletes_nothing() {
     std::fs::remove_dir(world.path("start")).expect("removed");
     let report = world.sync().await;
     assert_eq!((held(&report), world.sent()), (6, vec![]));
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     // The mirror is another folder, and the state is gone as well: every file is written anew.
     std::fs::remove_dir_all(world.path(".kbsync")).expect("removed");
     std::fs::create_dir(world.path(".kbsync")).expect("made");
     let report = world.sync().await;
-    assert_eq!((report.outcome.exit_code(), world.sent()), (0, vec![]));
+    assert_eq!((report.outcome.number(), world.sent()), (0, vec![]));
     assert_eq!(world.files().len(), 7);
     world.is_quiet().await;
 }
@@ -226,7 +226,7 @@ async fn f050_without_a_base_nothing_is_deleted_on_either_side() {
         "{said:?}"
     );
     assert!(world.sent().iter().all(|sent| sent == "PUT article {}"));
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn nothing_is_deleted_in_a_cycle_in_which_the_listing_failed() {
         ));
         let before = world.files();
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), code, "{what:?}");
+        assert_eq!(report.outcome.number(), code, "{what:?}");
         assert_eq!((world.sent(), world.files()), (vec![], before));
         assert_eq!(problems(&report).len(), 1);
         world.sandbox().clear_faults();
@@ -262,7 +262,7 @@ async fn f085_more_than_ten_files_that_go_back_are_held() {
     for number in 0..12 {
         world.edit(&file(number), "One", "Two");
     }
-    assert_eq!(world.sync().await.outcome.exit_code(), 0);
+    assert_eq!(world.sync().await.outcome.number(), 0);
     world.sandbox().clear_requests();
     // Ten roll-backs are allowed, as when a writer takes edits back.
     for number in 0..10 {
@@ -286,14 +286,14 @@ async fn f085_more_than_ten_files_that_go_back_are_held() {
     for _ in 0..2 {
         let report = world.sync().await;
         assert_eq!(held(&report), 11);
-        assert_eq!(report.outcome.exit_code(), 3);
+        assert_eq!(report.outcome.number(), 3);
         assert!(reason(&report, &file(0)).contains("older versions within an hour"));
     }
     assert_eq!(world.sent().len(), 1, "a new version goes through");
     assert!(world.on_service(ids[0]).text.contains("Three"));
     assert_eq!(approve(&world).await, 11);
     let report = world.sync().await;
-    assert_eq!((report.requests.put, report.outcome.exit_code()), (11, 0));
+    assert_eq!((report.requests.put, report.outcome.number()), (11, 0));
     world.is_quiet().await;
 }
 
@@ -473,12 +473,12 @@ async fn f038_a_restored_backup_of_the_service_is_held() {
     }
     for _ in 0..2 {
         let report = world.sync().await;
-        assert_eq!((held(&report), report.outcome.exit_code()), (11, 3));
+        assert_eq!((held(&report), report.outcome.number()), (11, 3));
         assert_eq!(world.files(), before);
         assert_eq!(world.sent(), [""; 0]);
     }
     assert_eq!(approve(&world).await, 11);
-    assert_eq!(world.sync().await.outcome.exit_code(), 0);
+    assert_eq!(world.sync().await.outcome.number(), 0);
     assert!(world.read(&file(0)).contains("One"));
     world.is_quiet().await;
 }
@@ -491,7 +491,7 @@ async fn f034_a_window_of_zero_reads_before_each_write() {
     world.edit(&file(1), "One", "1");
     world.remove(&file(2));
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(
         world.asked(),
         [
@@ -533,7 +533,7 @@ async fn f034_nobody_is_overwritten_who_edits_between_the_look_and_the_write() {
             format!("delete remote {} skipped", file(1)),
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert_eq!(world.on_service(edited).text, "<p>Theirs.</p>");
     assert_eq!(world.on_service(removed).text, "<p>Theirs.</p>");
     // The next cycle decides anew: a conflict, and an edit that wins over the removal.
@@ -589,7 +589,7 @@ async fn a_file_that_is_saved_during_the_cycle_is_not_lost() {
         lines(&report),
         [format!("update local {} skipped", file(0))]
     );
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert!(
         std::fs::read_to_string(&path)
             .expect("there")

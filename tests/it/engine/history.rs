@@ -214,7 +214,7 @@ async fn an_edit_is_kept_before_the_other_side_gets_it() {
     colleague(&stage, two, "<p>Two, there.</p>");
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 2),
         "{:?}",
         lines(&report)
@@ -223,7 +223,7 @@ async fn an_edit_is_kept_before_the_other_side_gets_it() {
     colleague(&stage, one, "<p>One, there.</p>");
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 1),
         "{:?}",
         lines(&report)
@@ -237,7 +237,7 @@ async fn both_sides_are_kept_before_a_merge() {
     colleague(&stage, one, "<p>One.</p>\n<p>Tail, there.</p>");
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 2),
         "{:?}",
         lines(&report)
@@ -252,7 +252,7 @@ async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
         colleague(&stage, one, "<p>Theirs.</p>\n<p>Tail.</p>");
         let (report, asked) = witnessed(&stage, &preferring(side)).await;
         assert_eq!(
-            (report.outcome.exit_code(), asked),
+            (report.outcome.number(), asked),
             (0, 1),
             "{side:?}: {:?}",
             lines(&report)
@@ -263,18 +263,13 @@ async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
         stage.edit("start/one.html", "One.", "Mine.");
         colleague(&stage, one, "<p>Theirs.</p>\n<p>Tail.</p>");
         let (report, _) = witnessed(&stage, &both_ways()).await;
-        assert_eq!(report.outcome.exit_code(), 3);
+        assert_eq!(report.outcome.number(), 3);
         let request = CycleRequest {
             resolve: [decision(&stage.path(""), ArticleId::new(one), keep.clone())].into(),
             ..both_ways()
         };
         let (report, asked) = witnessed(&stage, &request).await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{keep:?}: {:?}",
-            lines(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{keep:?}: {:?}", lines(&report));
         assert!(asked >= 1, "{keep:?}");
     }
 }
@@ -286,7 +281,7 @@ async fn a_deleted_article_is_kept_whichever_side_deletes_it() {
     stage.sandbox().remove(two);
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 2),
         "{:?}",
         lines(&report)
@@ -305,12 +300,7 @@ async fn f010_without_a_state_what_loses_is_kept_all_the_same() {
             std::fs::remove_file(stage.path(&format!(".kbsync/{name}"))).ok();
         }
         let (report, asked) = witnessed(&stage, &preferring(side)).await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{side:?}: {:?}",
-            lines(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{side:?}: {:?}", lines(&report));
         assert!(asked >= 1, "{side:?}: {:?}", lines(&report));
     }
 }
@@ -323,7 +313,7 @@ async fn an_edit_of_an_article_whose_file_broke_and_went_is_in_reach() {
     stage.remove("start/one.html");
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 1),
         "{:?}",
         lines(&report)
@@ -357,7 +347,7 @@ async fn a_released_roll_back_keeps_what_it_rolls_back() {
     drop(rows);
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 11),
         "{:?}",
         lines(&report)
@@ -379,7 +369,7 @@ async fn a_category_is_kept_before_either_side_changes_it() {
     stage.edit(yaml, "name: start", "name: Begin # ours");
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 1),
         "{:?}",
         lines(&report)
@@ -391,7 +381,7 @@ async fn a_category_is_kept_before_either_side_changes_it() {
     stage.clock.advance(Duration::from_hours(25));
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 1),
         "{:?}",
         lines(&report)
@@ -405,7 +395,7 @@ async fn a_category_is_kept_before_either_side_changes_it() {
     stage.clock.advance(Duration::from_hours(25));
     let (report, asked) = witnessed(&stage, &preferring(OnConflict::Local)).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 1),
         "{:?}",
         lines(&report)
@@ -414,7 +404,7 @@ async fn a_category_is_kept_before_either_side_changes_it() {
     assert_eq!(category.description.as_deref(), Some("Mine."));
     stage.rename("start", "beginning");
     let (report, _) = witnessed(&stage, &both_ways()).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     // The history moved along with the folder.
     let versions = store(&stage)
         .versions(&Subject::category(CategoryId::new(id)))
@@ -437,7 +427,7 @@ async fn titles_keywords_and_summaries_are_kept_before_either_side_gets_others()
     assert!(theirs.is_some());
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 2),
         "{:?}",
         lines(&report)
@@ -455,7 +445,7 @@ async fn titles_keywords_and_summaries_are_kept_before_either_side_gets_others()
     assert!(theirs.is_some());
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
-        (report.outcome.exit_code(), asked),
+        (report.outcome.number(), asked),
         (0, 2),
         "{:?}",
         lines(&report)
@@ -473,12 +463,7 @@ async fn titles_keywords_and_summaries_are_kept_before_either_side_gets_others()
         });
         assert!(theirs.is_some());
         let (report, asked) = witnessed(&stage, &preferring(side)).await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{side:?}: {:?}",
-            lines(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{side:?}: {:?}", lines(&report));
         assert!(asked >= 1, "{side:?}");
     }
 }
@@ -502,13 +487,13 @@ async fn what_gets_another_name_or_place_is_there_afterwards() {
     slug(one, "two");
     slug(three, "drei");
     let report = sync_with(&stage, &witness.meddler()).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     // The folder and the files get new names.
     stage.sandbox().rename_category(start, "Begin", "begin");
     slug(three, "three");
     stage.clock.advance(Duration::from_hours(25));
     let report = sync_with(&stage, &witness.meddler()).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     let files = stage.files();
     let aside = files
         .iter()

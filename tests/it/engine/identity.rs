@@ -48,7 +48,7 @@ async fn f053_many_renames_are_no_deletions() {
     }
     let report = world.sync().await;
     assert_eq!(report.requests.total, 21);
-    assert_eq!((report.requests.put, report.outcome.exit_code()), (20, 0));
+    assert_eq!((report.requests.put, report.outcome.number()), (20, 0));
     assert!(slugs(&world, &ids).iter().all(|slug| slug.ends_with("-b")));
     world.is_quiet().await;
 }
@@ -126,7 +126,7 @@ async fn f055_two_slugs_that_are_swapped_are_held_until_one_of_them_makes_way() 
     world.rename("start/b.html", "start/a.html");
     world.rename("start/t.html", "start/b.html");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 3, "{:#?}", report.actions);
     assert_eq!(report.requests.put, 0);
     for line in &report.actions {
         let reason = line.reason.as_deref().unwrap_or_default();
@@ -135,11 +135,11 @@ async fn f055_two_slugs_that_are_swapped_are_held_until_one_of_them_makes_way() 
     assert_eq!(slugs(&world, &ids), ["a", "b"]);
     world.rename("start/b.html", "start/t.html");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:#?}", report.actions);
     assert_eq!(slugs(&world, &ids), ["t", "a"]);
     world.rename("start/t.html", "start/b.html");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:#?}", report.actions);
     assert_eq!(slugs(&world, &ids), ["b", "a"]);
     assert!(world.read("start/a.html").contains(&ids[1].to_string()));
     assert!(world.read("start/b.html").contains("<p>A</p>"));
@@ -156,16 +156,16 @@ async fn f055_of_a_circle_with_edits_nothing_is_sent_and_a_chain_is_put_in_order
     world.rename("start/t.html", "start/b.html");
     world.edit("start/b.html", "<p>A</p>", "<p>A, edited</p>");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 3, "{:#?}", report.actions);
     assert_eq!(report.requests.put, 0);
     // One file of the circle gets another name, which turns the circle into a chain.
     world.rename("start/b.html", "start/t.html");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:#?}", report.actions);
     assert_eq!(slugs(&world, &ids), ["t", "c", "a"]);
     world.rename("start/t.html", "start/b.html");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:#?}", report.actions);
     assert_eq!(slugs(&world, &ids), ["b", "c", "a"]);
     assert_eq!(world.on_service(ids[0]).text, "<p>A, edited</p>");
     world.is_quiet().await;
@@ -174,7 +174,7 @@ async fn f055_of_a_circle_with_edits_nothing_is_sent_and_a_chain_is_put_in_order
     world.rename("start/a.html", "start/c.html");
     world.write("start/a.html", "---\ntitle: New a\n---\nx\n");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:#?}", report.actions);
     assert_eq!(report.requests.total, 4);
     assert_eq!(slugs(&world, &ids), ["b", "d", "c"]);
     assert_eq!(world.sandbox().articles()[3].slug, "a");
@@ -215,12 +215,12 @@ async fn a_file_moved_over_another_deletes_that_first() {
             "delete remote start/a.html held"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!(world.sent(), [""; 0]);
     assert_eq!(slugs(&world, &ids), ["a", "b"]);
     // A held action waits for a person, whatever the limit is by then.
     world.settings.max_deletes.count = 10;
-    assert_eq!(world.sync().await.outcome.exit_code(), 3);
+    assert_eq!(world.sync().await.outcome.number(), 3);
     let mut request = CycleRequest::new(Direction::Both);
     request.allow_deletes = true;
     let report = world.run(&request).await;
@@ -245,7 +245,7 @@ async fn two_files_with_one_id_and_neither_at_its_place_are_left_alone() {
     let before = world.files();
     let report = world.sync().await;
     assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     for (path, problem) in ["start/left.html", "start/right.html"]
         .iter()
         .zip(problems(&report))
@@ -282,7 +282,7 @@ async fn f123_an_id_edited_to_that_of_another_article_touches_neither() {
             && said[0].contains(&format!("put `id: {}` back", ids[0])),
         "{said:?}"
     );
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert_eq!(world.on_service(ids[0]).text, "<p>A</p>");
     assert_eq!(world.on_service(ids[1]).text, "<p>B, edited</p>");
     world.edit("start/a.html", &ids[1].to_string(), &ids[0].to_string());
@@ -295,7 +295,7 @@ async fn a_removed_id_line_comes_back() {
     world.edit("start/one.html", &format!("id: {}\n", ids[0]), "");
     world.edit("start/one.html", "One", "1");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert_eq!(world.sent(), [r#"PUT article {"text":"<p>1.</p>"}"#]);
     assert_eq!(line(&report, "start/one.html").path, "start/one.html");
     assert!(
@@ -333,7 +333,7 @@ async fn an_id_without_a_base_is_asked_for_and_never_posted_as_new() {
         said.contains(&"conflict both start/nobody.html held".to_owned()),
         "{said:?}"
     );
-    assert_eq!(report.outcome.exit_code(), 3, "{report:#?}");
+    assert_eq!(report.outcome.number(), 3, "{report:#?}");
     assert!(world.read("start/draft.html").contains("\ndraft: true\n"));
     assert!(
         world
@@ -366,7 +366,7 @@ async fn an_id_that_cannot_be_asked_for_is_held() {
     );
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both start/x.html held"]);
-    assert_eq!((report.outcome.exit_code(), world.sent()), (3, vec![]));
+    assert_eq!((report.outcome.number(), world.sent()), (3, vec![]));
 }
 
 #[tokio::test]
@@ -455,7 +455,7 @@ async fn f028_f115_a_slug_of_an_invisible_draft_is_refused_once() {
             "create remote start/taken.html failed"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert!(
         reason(&report, "start/taken.html")
             .contains("An article with this slug already exists in the category."),
@@ -464,7 +464,7 @@ async fn f028_f115_a_slug_of_an_invisible_draft_is_refused_once() {
     for _ in 0..3 {
         let report = world.sync().await;
         assert_eq!(lines(&report), ["create remote start/taken.html held"]);
-        assert_eq!((world.sent(), report.outcome.exit_code()), (vec![], 4));
+        assert_eq!((world.sent(), report.outcome.number()), (vec![], 4));
     }
     world.clock.advance(Duration::from_hours(25));
     let report = world.sync().await;
@@ -491,7 +491,7 @@ async fn f029_a_slug_of_a_visible_article_is_never_sent_nor_invented() {
     let report = world.sync().await;
     assert_eq!(world.sent(), [""; 0]);
     assert_eq!(world.files(), before);
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     assert_eq!(
         lines(&report),
         [
@@ -541,7 +541,7 @@ async fn f069_what_the_service_refuses_stops_only_itself() {
             "delete remote start/d.html failed"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert!(reason(&report, "start/a.html").contains("not for you"));
     assert!(reason(&report, "start/b.html").contains("slug"));
     world.sandbox().clear_requests();
@@ -554,7 +554,7 @@ async fn f069_what_the_service_refuses_stops_only_itself() {
             "delete remote start/d.html held"
         ]
     );
-    assert_eq!((world.sent(), report.outcome.exit_code()), (vec![], 4));
+    assert_eq!((world.sent(), report.outcome.number()), (vec![], 4));
     // A new version on the service or in the file leads to another attempt.
     world.sandbox().clear_faults();
     world
@@ -566,7 +566,7 @@ async fn f069_what_the_service_refuses_stops_only_itself() {
         &format!("---\nid: {}\ntitle: d\n---\n{TEXT}\n", ids[3]),
     );
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.outcome.number(), 0, "{:#?}", report.actions);
     assert!(world.on_service(ids[0]).text.contains('1'));
     assert_eq!(world.on_service(ids[1]).slug, "a-b");
     world.is_quiet().await;
@@ -591,7 +591,7 @@ async fn who_waits_for_a_slug_that_is_not_freed_is_not_sent() {
     );
     assert_eq!(world.sent(), [r#"PUT article {"slug":"c"}"#]);
     let report = world.sync().await;
-    assert_eq!((world.sent(), report.outcome.exit_code()), (vec![], 4));
+    assert_eq!((world.sent(), report.outcome.number()), (vec![], 4));
     world.clock.advance(Duration::from_hours(25));
     let report = world.sync().await;
     assert_eq!(
@@ -655,7 +655,7 @@ async fn a_file_copied_from_another_workspace_is_not_adopted() {
     assert_eq!(lines(&report), ["conflict both start/invoices.html held"]);
     // No folder of this mirror has the other workspace's category, so no folder is reported as moved.
     assert_eq!(problems(&report), [""; 0]);
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!(problems(&world.sync().await), [""; 0]);
     let told = reason(&report, "start/invoices.html");
     assert!(

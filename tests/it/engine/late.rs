@@ -4,9 +4,9 @@
 use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, kept, problems};
 use crate::support::world::lines;
-use kbsync::engine::report::Ending;
 use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::ExitCode;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -60,7 +60,7 @@ async fn f081_what_is_written_into_a_replaced_file_is_kept_beside_it() {
 
     // The file itself lies beside it now: what the program writes next is there at once.
     let report = engine.cycle(&both()).await.expect("a cycle");
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     open.write_all(b"<p>more</p>\n").expect("written");
     assert!(world.read(BESIDE).contains("<p>more</p>"));
     let report = engine.cycle(&both()).await.expect("a cycle");
@@ -90,7 +90,7 @@ async fn f081_a_command_looks_once_more_at_its_end() {
     });
     let report = hostile::sync_with(&world, &meddle).await;
     assert_eq!(lines(&report), ["update local a/n.html done"]);
-    assert_eq!(report.outcome, Ending::Partial, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Partial, "{report:#?}");
     assert!(world.read(BESIDE).contains("<p>late words</p>"));
 }
 
@@ -230,7 +230,7 @@ async fn f081_a_file_that_was_only_emptied_has_no_words() {
     engine.cycle(&both()).await.expect("a cycle");
     open.set_len(0).expect("emptied");
     let report = engine.cycle(&both()).await.expect("a cycle");
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert!(!world.exists(BESIDE));
 }
 

@@ -5,9 +5,10 @@ use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, decision, requests};
 use crate::support::world::lines;
-use kbsync::engine::report::{Ending, Report, Status};
+use kbsync::engine::report::{Report, Status};
 use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::ExitCode;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{NewSeed, Options};
@@ -65,7 +66,7 @@ fn pending_requests(world: &Stage) -> Vec<PendingRequest> {
 /// Checks for a good end, with nothing open and nothing left to do.
 async fn assert_settled(world: &Stage) {
     let report = settle(world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(pending_requests(world), []);
     assert_quiet(world, 1).await;
 }
@@ -95,7 +96,7 @@ async fn f014_a_post_that_arrived_without_an_answer_is_adopted_in_the_same_run()
             ["create remote a/new.html done"],
             "{lost:?}"
         );
-        assert_eq!(report.outcome, Ending::Done);
+        assert_eq!(report.outcome, ExitCode::Done);
         assert_eq!(slugs(&world), ["new", "one"]);
         assert!(world.read("a/new.html").contains("id: "));
         assert_settled(&world).await;
@@ -195,7 +196,7 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("different content"));
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     let [PendingRequest::CreateArticle(creation)] = &pending_requests(&world)[..] else {
         panic!("one creation stands");
     };
@@ -218,7 +219,7 @@ async fn f014_an_article_of_somebody_else_is_not_adopted() {
     let named = source.replacen("---\n", &format!("---\nid: {}\n", theirs.id), 1);
     world.write("a/new.html", &named);
     let report = settle(&world).await;
-    assert_eq!(report.outcome.exit_code(), 3, "{report:#?}");
+    assert_eq!(report.outcome.number(), 3, "{report:#?}");
     assert!(world.exists("a/new.conflict.html"));
     assert!(world.read("a/new.html").contains("<p>new</p>"));
     assert_eq!(pending_requests(&world), []);
@@ -303,17 +304,17 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
         ),
         "{reason}"
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
-    assert_eq!((report.requests.post, report.outcome.exit_code()), (0, 3));
+    assert_eq!((report.requests.post, report.outcome.number()), (0, 3));
     assert_eq!(why(&report), reason);
     assert_eq!(slugs(&world), ["new", "one"]);
     // A person publishes the article.
     let id = world.sandbox().articles().pop().expect("there").id;
     world.sandbox().publish(id);
     let report = settle(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert!(world.read("a/new.html").contains(&id.to_string()));
     assert_settled(&world).await;
 }
@@ -330,7 +331,7 @@ async fn f014_a_persons_id_line_settles_an_article_that_cannot_be_read() {
     let id = world.sandbox().articles().pop().expect("there").id;
     world.edit("a/new.html", "title: New", &format!("id: {id}\ntitle: New"));
     let report = settle(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(slugs(&world), ["new", "one"]);
     assert_settled(&world).await;
 }
@@ -346,7 +347,7 @@ async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
     let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html skipped"]);
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert_eq!(pending_requests(&world).len(), 1);
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
@@ -720,14 +721,14 @@ async fn f014_a_category_without_an_answer_is_refused_with_the_way_out() {
             "create remote guides/start.html held"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     let reason = why(&report);
     assert!(
         reason.contains("which the API does not list, put its id into guides/_category.yaml"),
         "{reason}"
     );
     let report = hostile::sync(&world).await;
-    assert_eq!((report.requests.post, report.outcome.exit_code()), (0, 4));
+    assert_eq!((report.requests.post, report.outcome.number()), (0, 4));
     assert_eq!(lines(&report)[0], "create-category remote guides held");
     assert_eq!(world.sandbox().categories().len(), 1);
     let id = world.sandbox().categories()[0].id;
@@ -736,7 +737,7 @@ async fn f014_a_category_without_an_answer_is_refused_with_the_way_out() {
         &format!("id: {id}\nname: Guides\n"),
     );
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(slugs(&world), ["start"]);
     assert_settled(&world).await;
 }
@@ -772,7 +773,7 @@ async fn f014_a_category_that_never_arrived_is_sent_again() {
         FaultKind::ResetBefore,
     ));
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(world.sandbox().categories().len(), 1);
     assert_settled(&world).await;
 }
@@ -797,7 +798,7 @@ async fn f015_a_put_without_an_answer_is_looked_after() {
             ["update remote a/one.html done"],
             "{lost:?}"
         );
-        assert_eq!(report.outcome, Ending::Done, "{lost:?}");
+        assert_eq!(report.outcome, ExitCode::Done, "{lost:?}");
         assert_eq!(
             (report.requests.put, report.requests.get),
             (puts, 1),
@@ -857,12 +858,12 @@ async fn f015_a_colleague_who_edits_after_a_lost_put_is_not_overwritten() {
             ["update remote a/one.html skipped"],
             "{lost:?}"
         );
-        assert_eq!(report.outcome.exit_code(), 5, "{lost:?}");
+        assert_eq!(report.outcome.number(), 5, "{lost:?}");
         assert_eq!(text_of(&world, one), "<p>theirs</p>");
         let report = hostile::sync(&world).await;
         assert_eq!(text_of(&world, one), "<p>theirs</p>", "{lost:?}");
         assert!(world.read("a/one.html").contains("<p>mine</p>"), "{lost:?}");
-        assert_eq!(report.outcome.exit_code(), 3, "{lost:?}: {report:#?}");
+        assert_eq!(report.outcome.number(), 3, "{lost:?}: {report:#?}");
         assert!(world.exists("a/one.conflict.html"));
     }
 }
@@ -890,9 +891,9 @@ async fn f015_an_old_answer_after_a_lost_put_hides_no_colleagues_edit() {
         );
         assert_eq!(text_of(&world, one), "<p>theirs</p>", "{lost:?}");
         let report = hostile::sync(&world).await;
-        assert_eq!(report.outcome.exit_code(), 5, "{lost:?}: {report:#?}");
+        assert_eq!(report.outcome.number(), 5, "{lost:?}: {report:#?}");
         let report = hostile::sync(&world).await;
-        assert_eq!(report.outcome.exit_code(), 3, "{lost:?}: {report:#?}");
+        assert_eq!(report.outcome.number(), 3, "{lost:?}: {report:#?}");
         assert_eq!(text_of(&world, one), "<p>theirs</p>", "{lost:?}");
         assert!(world.read("a/one.html").contains("<p>mine</p>"), "{lost:?}");
     }
@@ -955,7 +956,7 @@ async fn f015_a_lost_put_to_what_a_colleague_deleted_is_not_pending_for_good() {
         sandbox.clear_faults();
         sandbox.remove(one);
         let report = hostile::sync(&world).await;
-        assert_eq!(report.outcome.exit_code(), 3, "{probe}: {report:#?}");
+        assert_eq!(report.outcome.number(), 3, "{probe}: {report:#?}");
         let says = format!("{report:?}");
         assert!(!says.contains("has not said"), "{probe}: {says}");
         assert!(world.read("a/one.html").contains("<p>mine</p>"), "{probe}");
@@ -984,7 +985,7 @@ async fn f015_a_put_that_is_never_answered_ends_the_cycle_and_the_next_one_settl
             "delete remote a/two.html skipped"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert!(world.sandbox().article(two).is_some());
     assert_eq!(text_of(&world, one), "<p>mine</p>");
     world.sandbox().clear_faults();
@@ -1047,7 +1048,7 @@ async fn f015_a_look_that_meets_an_outage_stops_the_cycle() {
             "update remote a/two.html skipped"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 1);
+    assert_eq!(report.outcome.number(), 1);
     assert_eq!(text_of(&world, one), "<p>mine</p>");
     assert_eq!(text_of(&world, two), "<p>2</p>");
     assert_settled(&world).await;
@@ -1069,7 +1070,7 @@ async fn f016_a_delete_without_an_answer_is_looked_after() {
         );
         assert_eq!(
             (report.outcome, report.requests.delete),
-            (Ending::Done, deletes)
+            (ExitCode::Done, deletes)
         );
         assert!(world.sandbox().article(one).is_none());
         assert_settled(&world).await;
@@ -1316,7 +1317,7 @@ async fn a_dry_run_after_a_crash_leaves_the_pending_requests_to_the_next_run() {
     assert_eq!(requests(&world), ["GET listing 200"]);
     assert_eq!((pending_requests(&world), world.files()), before);
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(slugs(&world), ["new", "one"]);
     assert_settled(&world).await;
 }

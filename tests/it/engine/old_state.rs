@@ -46,7 +46,7 @@ async fn f089_a_state_that_was_rolled_back_deletes_doubles_and_overwrites_nothin
     world.rename("start/moved.html", "start/elsewhere.html");
     let report = world.sync().await;
     assert_eq!(report.problems, []);
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(world.sandbox().articles().len(), 5);
     // One more edit that the lost state never saw.
     world.sandbox().edit(id("both"), |article| {
@@ -146,7 +146,7 @@ async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
     let caught = world.read("start/caught.html").replace("One.", "Caught.");
     world.write("start/.kbsync-tmp-1-2-was-caught.html", &caught);
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     let text = |slug: &str| world.sandbox().article(id(slug)).expect("there").text;
     assert_eq!(text("pulled"), "<p>Theirs.</p>\n<p>End.</p>");
     assert_eq!(text("edited"), "<p>Theirs.</p>\n<p>Mine.</p>");

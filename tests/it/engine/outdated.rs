@@ -4,8 +4,9 @@
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::look::{assert_quiet, kept, problems, row};
 use crate::support::world::{World, lines};
-use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look};
+use kbsync::model::ExitCode;
 use kbsync::model::Place;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::Snapshot;
@@ -81,7 +82,7 @@ async fn f022_what_an_old_listing_hides_is_not_deleted() {
             "{reads}"
         );
         assert_unharmed(&world, &ids, &report);
-        assert_eq!(report.outcome, Ending::Retry);
+        assert_eq!(report.outcome, ExitCode::Retry);
         let told = report.actions[0].reason.clone().expect("a reason");
         assert_eq!(told.contains("an outdated copy"), reads > 1, "{told}");
         assert_eq!(kept(&world, ids[0], THEIRS), reads == 1);

@@ -2,8 +2,8 @@
 
 use crate::support::hostile::{self, Stage};
 use crate::support::world::lines;
-use kbsync::engine::report::Ending;
 use kbsync::engine::settings::CycleRequest;
+use kbsync::model::ExitCode;
 use kbsync::reconcile::snapshot::Direction;
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ async fn f047_a_file_with_an_unknown_id_at_an_articles_place_holds_both() {
         for _ in 0..2 {
             let report = hostile::sync(&world).await;
             assert_eq!(lines(&report), Vec::<String>::new());
-            assert_eq!(report.outcome, Ending::Partial);
+            assert_eq!(report.outcome, ExitCode::Partial);
             let told = &report.problems[0].message;
             assert!(told.contains(&format!("put `id: {one}` back")), "{told}");
             assert!(told.contains(&ELSEWHERE.to_string()), "{told}");

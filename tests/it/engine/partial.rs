@@ -90,7 +90,7 @@ async fn a_saved_file_costs_one_read_and_one_write() {
     let report = scene.glance(&["a/one.html"]).await;
     assert_eq!(lines(&report), ["update remote a/one.html done"]);
     assert_eq!(requests(world), READ_AND_WRITE);
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     let article = world.sandbox().article(scene.ids[0]).expect("there");
     assert_eq!(article.text, BODY.replace("One.", "Mine."));
     // The next poll has nothing to do, and neither has a second cycle over the same file.
@@ -320,7 +320,7 @@ async fn a_service_that_is_away_stops_the_cycle_before_it_lists() {
     ));
     let report = scene.glance(&["a/one.html"]).await;
     assert_eq!(requests(world), ["GET article 401"]);
-    assert_eq!(report.outcome.exit_code(), 1);
+    assert_eq!(report.outcome.number(), 1);
     assert_eq!(problems(&report).len(), 1, "{:?}", problems(&report));
 }
 

@@ -6,9 +6,10 @@ use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, history, kept, let_stamps_settle, requests, row};
 use crate::support::wire::preferring;
 use crate::support::world::{World, lines};
-use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::report::Report;
 use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::ExitCode;
 use kbsync::model::{CategoryId, Side};
 use kbsync::reconcile::snapshot::OnConflict;
 use kbsync::sandbox::Sandbox;
@@ -68,7 +69,7 @@ fn theirs(id: Uuid) -> impl Fn(&Sandbox) + Send + Sync {
 
 async fn assert_settled(world: &Stage) {
     let report = hostile::sync(world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(lines(&report), Vec::<String>::new());
     assert_quiet(world, 1).await;
 }
@@ -97,7 +98,7 @@ async fn f034_with_a_window_of_nothing_an_edit_between_listing_and_put_is_seen()
         ]
     );
     assert!(why(&report, "a/n0.html").contains("changed on the service since it was read"));
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert_eq!(text_of(&world, ids[0]), "<p>theirs</p>");
     assert!(
         kept(&world, ids[0], "<p>theirs</p>"),
@@ -122,7 +123,7 @@ fn colleague_saves(world: &Stage, id: Uuid, times: u32) {
 
 #[tokio::test]
 async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
-    for (saves, ending) in [(1, Ending::Done), (u32::MAX, Ending::Retry)] {
+    for (saves, ending) in [(1, ExitCode::Done), (u32::MAX, ExitCode::Retry)] {
         let (mut world, _, ids) = articles(2).await;
         world.settings.guard_window = Duration::ZERO;
         world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
@@ -146,7 +147,7 @@ async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
         assert!(!report.coverage.is_partial, "the whole was looked at");
         let article = world.sandbox().article(ids[0]).expect("there");
         let sent = article.text == "<p>mine</p>";
-        assert_eq!(sent, ending == Ending::Done, "{saves} saves");
+        assert_eq!(sent, ending == ExitCode::Done, "{saves} saves");
         assert!(
             article
                 .keywords
@@ -175,7 +176,7 @@ async fn a_saved_file_is_durable_before_a_row_vouches_for_it() {
         for _ in 0..2 {
             world.sandbox().clear_requests();
             let report = hostile::sync_with(&world, &broken).await;
-            assert_eq!(report.outcome, Ending::Partial, "{to}: {report:#?}");
+            assert_eq!(report.outcome, ExitCode::Partial, "{to}: {report:#?}");
             let mut requests = world.sandbox().requests().into_iter();
             assert!(requests.all(|request| request.method == "GET"), "{to}");
         }
@@ -204,7 +205,7 @@ async fn f034_the_merged_file_is_durable_before_the_read_that_precedes_its_put()
         );
     });
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert!(
         merged.load(Ordering::Relaxed),
         "nothing slow follows the read"
@@ -420,7 +421,7 @@ async fn f080_a_file_that_is_saved_between_scan_and_write_waits_and_then_merges(
         why(&report, "a/n0.html"),
         "the file changed during the cycle"
     );
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     assert!(world.read("a/n0.html").contains("my first"));
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["merge both a/n0.html done"]);
@@ -745,7 +746,7 @@ async fn a_stamp_that_is_recorded_is_that_of_the_file_as_it_is() {
     world.article(category, "arrived", "<p>arrived</p>");
     world.rename("a/n2.html", "a/renamed.html");
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done);
+    assert_eq!(report.outcome, ExitCode::Done);
     let_stamps_settle(&world).await;
     for article in world.sandbox().articles() {
         let row = row(&world, article.id).expect("a row");
@@ -790,7 +791,7 @@ async fn an_edit_of_a_category_yaml_during_the_cycle_is_not_overwritten() {
             .contains("name: a\ndescription: Mine\n")
     );
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     let file = world.read("a/_category.yaml");
     assert!(file.contains("name: Theirs\ndescription: Mine\n"), "{file}");
     let service = world.sandbox().category(category).expect("there");
@@ -879,7 +880,7 @@ async fn an_article_of_a_folder_that_was_not_renamed_is_not_read_from_another_ar
             .contains("<p>of two</p>")
     );
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     assert_eq!(report.requests.delete, 0);
     assert!(world.read("alpha/n0.html").contains("<p>of one</p>"));
     assert!(
@@ -951,7 +952,7 @@ async fn an_edit_of_a_category_yaml_while_its_category_is_created_is_not_overwri
     hostile::sync(&world).await;
     assert_eq!(world.read("new/_category.yaml"), "name: Newer\n# mine\n");
     let report = hostile::sync(&world).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     let file = world.read("new/_category.yaml");
     assert!(
         file.contains("id: ") && file.contains("name: Newer\n# mine\n"),

@@ -195,7 +195,7 @@ async fn swapped_addresses_and_a_circle_of_three_swap_the_files() {
     assert_eq!(problems(&report), Vec::<String>::new());
     assert_eq!(report.requests.total, 1);
     assert_eq!(report.actions.len(), 5);
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     // One file of each circle is moved aside for the others.
     let files = articles(&world);
     let aside = files.iter().filter(|file| file.contains('~'));
@@ -316,7 +316,7 @@ async fn f059_f101_f102_f103_f129_unsafe_addresses_get_safe_names_and_round_trip
     }
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new());
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     let files = articles(&world);
     assert_eq!(files.len(), slugs.len(), "{files:?}");
     let mut folded: Vec<String> = files.iter().map(|path| path.to_lowercase()).collect();
@@ -537,7 +537,7 @@ async fn f037_deleted_and_created_anew_at_the_same_address_is_another_article() 
     world.sandbox().remove(old);
     let new = world.article(a, "one", "<p>new</p>");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(report.requests.put, 1, "the probe alone");
     world.sync().await;
     assert_eq!(articles(&world), ["a/one.html", "a/other.html"]);
@@ -557,7 +557,7 @@ async fn f037_an_edited_file_of_a_deleted_article_is_not_taken_for_its_successor
     world.sandbox().remove(old);
     let new = world.article(a, "one", "<p>new</p>");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert!(world.read("a/one.html").contains("<p>edited</p>"));
     assert_eq!(
         world.sandbox().article(new).expect("there").text,
@@ -755,7 +755,7 @@ async fn f038_a_restored_backup_is_held() {
     }
     let report = world.sync().await;
     assert_eq!(held(&report).len(), 12, "{:?}", lines(&report));
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert!(world.read("a/n0.html").contains("second"));
     assert!(
         held(&report)[0].1.contains("kbsync approve"),
@@ -778,7 +778,7 @@ async fn f045_deleted_there_and_edited_here_waits_for_a_person() {
         world.sandbox().remove(one);
         let report = world.sync().await;
         assert_eq!(lines(&report), ["conflict both a/one.html held"]);
-        assert_eq!(report.outcome.exit_code(), 3);
+        assert_eq!(report.outcome.number(), 3);
         requests(&world);
         let report = world.sync().await;
         assert_eq!(lines(&report), ["conflict both a/one.html held"]);
@@ -789,7 +789,7 @@ async fn f045_deleted_there_and_edited_here_waits_for_a_person() {
             .resolve
             .extend([decision(&world.path(""), ArticleId::new(one), keep.clone())]);
         let report = world.run(&request).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
         match keep {
             Keep::Local | Keep::Both | Keep::Parts(_) => {
                 assert_eq!(lines(&report), ["create remote a/one.html done"]);
@@ -834,7 +834,7 @@ async fn f021_many_that_vanish_at_once_are_asked_for_in_turn_and_held() {
         assert_eq!(report.requests.total, 1 + 2 * asked);
         assert_eq!(articles(&world).len(), 20, "{:?}", lines(&report));
         assert_eq!(held(&report).len(), 9, "{:?}", lines(&report));
-        assert_eq!(report.outcome.exit_code(), 3);
+        assert_eq!(report.outcome.number(), 3);
     }
     let mut request = both();
     request.allow_deletes = true;
@@ -920,7 +920,7 @@ async fn f119_an_article_that_goes_back_and_forth_is_held() {
         } else {
             assert_eq!(lines(&report), ["update remote a/one.html held"]);
             assert!(held(&report)[0].1.contains("back and forth between"));
-            assert_eq!(report.outcome.exit_code(), 3);
+            assert_eq!(report.outcome.number(), 3);
             break;
         }
         world

@@ -60,7 +60,7 @@ async fn f040_a_restore_that_is_broken_off_deletes_nothing_and_can_be_gone_on_wi
         };
         let report = engine(&stage, &calm()).cycle(&request).await;
         let report = report.expect("it runs");
-        assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
         assert_eq!(stage.sandbox().articles().len(), FILES);
         let held = report
             .actions
@@ -76,7 +76,7 @@ async fn f040_a_restore_that_is_broken_off_deletes_nothing_and_can_be_gone_on_wi
         .await;
     assert!(restored.failed.is_none(), "{restored:?}");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     // A later removal by a person is synced as usual.
     for name in ["start/n00.html", "start/n39.html"] {
         stage.remove(name);
@@ -98,7 +98,7 @@ async fn a_file_that_came_back_otherwise_after_a_restore_was_broken_off_can_be_r
     sync(&stage).await;
     stage.remove("start/n39.html");
     let report = sync_with(&stage, &calm()).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(stage.sandbox().articles().len(), FILES - 1);
 }
 

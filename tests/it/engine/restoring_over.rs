@@ -130,7 +130,7 @@ async fn a_copy_of_another_articles_file_gets_its_own_id_with_its_own_words() {
     );
     assert!(!file.contains(&articles[1].to_string()), "{file}");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(stage.sandbox().articles().len(), 3);
 }
 
@@ -160,7 +160,7 @@ async fn an_old_version_of_a_deleted_article_comes_back_into_its_last_category()
     assert!(restored.failed.is_none(), "{restored:?}");
     assert!(stage.read("help/n0.html").contains("Words of n0."));
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(stage.sandbox().categories().len(), 2);
     let articles = stage.sandbox().articles();
     let back = articles.iter().find(|article| article.slug == "n0");
@@ -182,12 +182,12 @@ async fn a_folder_that_came_back_with_a_file_and_without_its_name_is_the_categor
     let file = stage.read("help/n0.html");
     std::fs::remove_dir_all(stage.path("help")).expect("removed");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     stage.write("help/n0.html", &file.replace("Words", "Other words"));
     let restored = restored(&stage, &calm(), &[version(articles[0], 1)]).await;
     assert!(restored.failed.is_none(), "{restored:?}");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     assert!(stage.read("help/n0.html").contains("<p>Words of n0.</p>"));
     assert_eq!(stage.sandbox().categories().len(), 1);
 }

@@ -90,7 +90,7 @@ async fn a_file_that_came_back_before_its_turn_is_left_as_it_is() {
     let told = restored.lines[0].reason.clone().unwrap_or_default();
     assert!(told.contains("version @"), "{told}");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     let text = |number: usize| {
         stage
             .sandbox()
@@ -166,7 +166,7 @@ async fn a_file_that_comes_back_while_others_are_brought_back_is_left_as_it_is()
     }
     assert_eq!(left_alone(&restored), [file(1), file(2)]);
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(stage.sandbox().articles().len(), 3);
 }
 
@@ -178,7 +178,7 @@ async fn an_article_that_is_gone_by_its_turn_does_not_come_back_as_a_new_one() {
     stage.sandbox().remove(articles[0]);
     let gone = stage.sandbox().articles().len();
     let allowed = sync(&stage).await;
-    assert_eq!(allowed.outcome.exit_code(), 0, "{:?}", lines(&allowed));
+    assert_eq!(allowed.outcome.number(), 0, "{:?}", lines(&allowed));
     assert_eq!((gone, stage.sandbox().articles().len()), (2, 1));
     stage.remove(&file(2));
     let restored = restored(&stage, &calm(), &articles).await;
@@ -217,7 +217,7 @@ async fn what_cannot_come_back_stops_nothing_but_itself() {
     assert!(told[0].1.contains("move it away"), "{told:?}");
     // A person who wanted the file back is asked before its article is deleted.
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     let told = reason(&report, &file(0));
     assert!(
         told.contains("interrupted or failed") && told.contains("`kbsync approve`"),
@@ -292,7 +292,7 @@ async fn without_its_folder() -> (Stage, Vec<Uuid>) {
     sync(&stage).await;
     std::fs::remove_dir_all(stage.path("help")).expect("removed");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 3, "{:?}", lines(&report));
     (stage, articles)
 }
 
@@ -300,7 +300,7 @@ async fn is_one_category(stage: &Stage, articles: &[Uuid]) {
     let restored = restored(stage, &calm(), articles).await;
     assert!(restored.failed.is_none(), "{restored:?}");
     let report = sync(stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     let categories = stage.sandbox().categories();
     assert_eq!(categories.len(), 1, "{categories:?}");
     assert_eq!(stage.sandbox().articles().len(), 5);
@@ -343,7 +343,7 @@ async fn a_folder_that_is_named_for_a_new_article_does_not_become_the_category_o
     let restored = engine(&stage, &calm()).restore(&[wish]).await;
     assert!(restored.failed.is_none(), "{restored:?}");
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     let slugs: Vec<String> = stage
         .sandbox()
         .categories()

@@ -106,7 +106,7 @@ async fn f092_a_formatter_over_all_files_is_paced_and_each_goes_once() {
     stage.client = Arc::new(Client::new(options).expect("a client"));
     stage.sandbox().clear_requests();
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(stage.sandbox().counts().put, FILES as u64);
     let minute = Duration::from_mins(1);
     assert!(
@@ -145,7 +145,7 @@ async fn f113_five_hundred_edits_take_two_days_of_budget_and_each_goes_once_in_o
         let before = stage.sandbox().counts().total;
         let report = sync(&stage).await;
         let outcome = report.outcome;
-        assert_eq!(outcome.exit_code(), code, "day {day}: {outcome:?}");
+        assert_eq!(outcome.number(), code, "day {day}: {outcome:?}");
         assert!(stage.sandbox().counts().total - before <= 300);
         clock.advance(Duration::from_hours(24));
     }
@@ -232,12 +232,7 @@ async fn f095_what_cannot_be_written_down_is_not_sent() {
             .execute_batch("DROP TRIGGER full")
             .expect("dropped");
         let report = sync(&stage).await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{table}: {:?}",
-            lines(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{table}: {:?}", lines(&report));
         assert_eq!(stage.sandbox().articles().len(), 2, "{table}");
     }
 }
@@ -310,7 +305,7 @@ async fn f003_a_body_that_was_cut_short_can_be_taken_back() {
     let cut = whole.find("<p>Two").expect("a second paragraph");
     stage.write("start/one.html", &whole[..cut]);
     let report = sync(&stage).await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     let text = |id| stage.sandbox().article(id).expect("there").text;
     assert_eq!(text(one), "<p>One.</p>");
     let wish = RestoreRequest {
@@ -361,7 +356,7 @@ async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {
         };
         assert!(kept("<p>One.</p>"), "after: {after}");
         let report = sync(&stage).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
         assert!(stage.sandbox().article(one).is_none() && kept("<p>One.</p>"));
         let wish = RestoreRequest {
             subject: subject.clone(),
@@ -374,7 +369,7 @@ async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {
         assert!(restored.failed.is_none(), "{restored:?}");
         assert_eq!(restored.lines[0].id, None, "its id is another one");
         let report = sync(&stage).await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
         let articles = stage.sandbox().articles();
         let back = articles
             .iter()

@@ -279,7 +279,7 @@ fn assert_held_for_a_person(report: &Report, number: usize) {
             .all(|(_, why)| why.contains("left the listing") && why.contains("the file stays")),
         "{held:?}"
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
 }
 
 #[tokio::test]
@@ -378,7 +378,7 @@ async fn probing_can_be_turned_off() {
             "delete remote a/n01.html held"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.number(), 3);
     assert_eq!(report.requests.put + report.requests.delete, 0);
     assert_eq!(
         world.sandbox().article(ids[0]).expect("there").text,
@@ -387,7 +387,7 @@ async fn probing_can_be_turned_off() {
     // With probes on again, the cases are distinguished.
     world.settings.probe = true;
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(
         world.sandbox().article(ids[0]).expect("there").text,
         "<p>mine</p>"
@@ -430,7 +430,7 @@ async fn f019_only_a_404_of_the_service_itself_says_gone() {
         world.sandbox().inject(Fault::always(matcher, what));
         let report = world.sync().await;
         assert_eq!(articles(&world).len(), 3, "{name}: {:?}", lines(&report));
-        assert_ne!(report.outcome.exit_code(), 0, "{name}");
+        assert_ne!(report.outcome.number(), 0, "{name}");
         world.sandbox().clear_faults();
         world.clock.advance(DAY);
         world.sync().await;
@@ -543,7 +543,7 @@ async fn f028_a_slug_of_a_hidden_draft_is_explained_and_not_tried_in_every_cycle
         .add_article(NewSeed::new(a, "Hidden", "mine", "<p>h</p>").draft());
     world.write("a/mine.html", "---\ntitle: Mine\n---\n<p>m</p>\n");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 4, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 4, "{:?}", lines(&report));
     assert_eq!(report.requests.post, 1);
     assert!(
         report.actions[0]
@@ -552,7 +552,7 @@ async fn f028_a_slug_of_a_hidden_draft_is_explained_and_not_tried_in_every_cycle
             .is_some_and(|why| why.contains("slug"))
     );
     let report = world.sync().await;
-    assert_eq!((report.requests.total, report.outcome.exit_code()), (1, 4));
+    assert_eq!((report.requests.total, report.outcome.number()), (1, 4));
     world.clock.advance(DAY);
     assert_eq!(
         world.sync().await.requests.post,
@@ -561,7 +561,7 @@ async fn f028_a_slug_of_a_hidden_draft_is_explained_and_not_tried_in_every_cycle
     );
     world.edit("a/mine.html", "title:", "slug: my-own\ntitle:");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(world.sandbox().articles().len(), 3);
 }
 

@@ -5,8 +5,8 @@ use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::schema;
 use crate::support::world::{World, lines};
 use kbsync::engine::open;
-use kbsync::engine::report::Ending;
 use kbsync::engine::settings::CycleRequest;
+use kbsync::model::ExitCode;
 use kbsync::reconcile::snapshot::Direction;
 use std::fs;
 use uuid::Uuid;
@@ -213,7 +213,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     let mut engine = beside("not-mounted");
     let report = engine.cycle(&request).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote start/one.html held"]);
-    assert_eq!(report.outcome, Ending::Attention);
+    assert_eq!(report.outcome, ExitCode::Attention);
     let reason = report.actions[0].reason.as_deref().expect("a reason");
     assert!(reason.contains("de/ cannot be read"), "{reason}");
     // A cycle without a removal does not look at the other folders.

@@ -5,7 +5,7 @@ use super::stage::{Moment, Ran, Stage};
 use crate::support::faults::Inject;
 use crate::support::faults::habits::Habits;
 use crate::support::words::{Words, Written};
-use kbsync::cli::exit::ExitCode;
+use kbsync::model::ExitCode;
 use std::collections::BTreeSet;
 
 /// The situation before a command, and the command that is killed.

@@ -360,12 +360,7 @@ async fn s4_6_a_refused_new_article_is_said_and_its_file_stays() {
             refusal(status, message),
         ));
         let report = world.sync().await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            4,
-            "{status}: {:?}",
-            lines(&report)
-        );
+        assert_eq!(report.outcome.number(), 4, "{status}: {:?}", lines(&report));
         assert_eq!(
             lines(&report),
             [
@@ -384,7 +379,7 @@ async fn s4_6_a_refused_new_article_is_said_and_its_file_stays() {
         // The new article is not sent again until something changes.
         let report = world.sync().await;
         assert_eq!(
-            (report.requests.post, report.outcome.exit_code()),
+            (report.requests.post, report.outcome.number()),
             (0, 4),
             "{status}"
         );
@@ -415,7 +410,7 @@ async fn s4_7_each_refusal_concerns_its_article_alone() {
         ));
         let report = world.sync().await;
         assert_eq!(
-            report.outcome.exit_code(),
+            report.outcome.number(),
             code,
             "{status}: {:?}",
             lines(&report)
@@ -442,12 +437,7 @@ async fn s4_7_each_refusal_concerns_its_article_alone() {
             .sandbox()
             .edit(one, |article| article.title = "Theirs".into());
         let report = world.sync().await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{status}: {:?}",
-            held(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{status}: {:?}", held(&report));
         assert_eq!(
             world.sandbox().article(one).expect("there").text,
             "<p>mine</p>"
@@ -467,7 +457,7 @@ async fn s4_7_404_leaves_the_decision_to_the_next_cycle() {
     ));
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
-    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(report.outcome.number(), 5);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both a/one.html held"]);
     assert!(world.read("a/one.html").contains("<p>mine</p>"));
@@ -484,10 +474,10 @@ async fn s4_7_a_move_into_a_category_where_the_slug_is_taken_is_refused_before_i
     world.edit("b/mine.html", "title:", "slug: one\ntitle:");
     let report = world.sync().await;
     assert_eq!(report.requests.put, 0, "{:?}", lines(&report));
-    assert_ne!(report.outcome.exit_code(), 0);
+    assert_ne!(report.outcome.number(), 0);
     world.edit("b/mine.html", "slug: one\n", "");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     let article = world.sandbox().article(one).expect("there");
     assert_eq!((article.category_id, article.slug.as_str()), (b, "mine"));
 }
@@ -506,7 +496,7 @@ async fn s4_8_a_refused_deletion_is_said_and_404_counts_as_done() {
     ));
     let report = world.sync().await;
     assert_eq!(lines(&report), ["delete remote a/one.html failed"]);
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert!(
         report.actions[0]
             .reason
@@ -600,7 +590,7 @@ async fn s5_3_a_token_that_may_only_read_pulls_and_pushes_nothing() {
     world
         .sandbox()
         .add_token(&token, Rights::everywhere(Access::Read));
-    assert_eq!(world.sync().await.outcome.exit_code(), 0);
+    assert_eq!(world.sync().await.outcome.number(), 0);
     world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
     world
         .sandbox()
@@ -613,7 +603,7 @@ async fn s5_3_a_token_that_may_only_read_pulls_and_pushes_nothing() {
             "update remote a/one.html failed"
         ]
     );
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     // A vanished article cannot be probed, so it waits for a person.
     world.sandbox().unpublish(two);
     let report = world.sync().await;
@@ -662,13 +652,13 @@ async fn s7_4_a_200_without_success_is_no_success() {
         FaultKind::Status(200, r#"{"article":{}}"#.into()),
     ));
     let report = world.sync().await;
-    assert_ne!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_ne!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_eq!(
         world.sandbox().article(one).expect("there").text,
         "<p>1</p>"
     );
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_eq!(
         world.sandbox().article(one).expect("there").text,
         "<p>mine</p>"
@@ -690,9 +680,9 @@ async fn s7_2_an_unauthorised_answer_in_the_middle_stops_all_requests() {
     requests(&world);
     let report = world.sync().await;
     assert_eq!(requests(&world), ["GET listing 200", "PUT article 401"]);
-    assert_eq!(report.outcome.exit_code(), 1, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 1, "{:?}", lines(&report));
     assert!(world.read("a/two.html").contains("mine"));
-    assert_eq!(world.sync().await.outcome.exit_code(), 0);
+    assert_eq!(world.sync().await.outcome.number(), 0);
 }
 
 #[tokio::test]
@@ -705,7 +695,7 @@ async fn s8_255_characters_fit_and_256_are_refused_before_they_are_sent() {
         world.write("a/one.html", &file(256));
         let report = world.sync().await;
         assert_eq!(report.requests.put, 0, "{key}");
-        assert_eq!(report.outcome.exit_code(), 4, "{key}");
+        assert_eq!(report.outcome.number(), 4, "{key}");
         assert!(
             problems(&report)[0].contains("256 characters"),
             "{:?}",
@@ -726,7 +716,7 @@ async fn s8_255_characters_fit_and_256_are_refused_before_they_are_sent() {
         world.write("a/_category.yaml", &file(256));
         let report = world.sync().await;
         assert_eq!(
-            (report.requests.put, report.outcome.exit_code()),
+            (report.requests.put, report.outcome.number()),
             (0, 4),
             "{key}"
         );
@@ -758,7 +748,7 @@ async fn s8_what_is_over_a_limit_on_the_service_stays_editable() {
     assert_eq!(sent, r#"{"text":"<p>mine</p>"}"#);
     world.edit("a/one.html", "title: t", "title: tt");
     let report = world.sync().await;
-    assert_eq!((report.requests.put, report.outcome.exit_code()), (0, 4));
+    assert_eq!((report.requests.put, report.outcome.number()), (0, 4));
     assert!(
         problems(&report)[0].contains("301 characters"),
         "{:?}",

@@ -12,7 +12,8 @@ use crate::support::faults::{AnswerEdit, Fault, FaultKind, Hook, Inject, Matcher
 use crate::support::hostile::{self, Stage};
 use crate::support::words::Written;
 use crate::support::world::lines;
-use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::report::Report;
+use kbsync::model::ExitCode;
 use kbsync::model::WorkspaceId;
 use kbsync::sandbox::{Options, Snapshot};
 use kbsync::service::budget::{Budget, BudgetLimits};
@@ -497,7 +498,7 @@ async fn busy(stage: &mut Stage) -> Busy {
         stage.article(b, &format!("more-{number}"), "<p>more</p>");
     }
     let report = hostile::sync(stage).await;
-    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     let first = stage.sandbox().snapshot();
     let mut written = Written::default();
     written.add(&sides(stage));
@@ -551,7 +552,7 @@ fn assert_clear(report: &Report, cell: &str) {
             .iter()
             .filter_map(|line| line.reason.as_deref()),
     );
-    let silent = report.outcome == Ending::Done;
+    let silent = report.outcome == ExitCode::Done;
     assert!(silent || !said.is_empty(), "{cell}: {report:#?}");
     for words in said {
         for bad in [
@@ -574,7 +575,7 @@ fn assert_clear(report: &Report, cell: &str) {
 
 /// Checks that neither side lost more than what is to be deleted. Returns the result in the form of [`due`].
 fn came_to(stage: &Stage, before: &Sides, report: &Report, cell: &str) -> String {
-    let mut came = format!("{}--", report.outcome.exit_code());
+    let mut came = format!("{}--", report.outcome.number());
     for id in &before.articles {
         if stage.sandbox().article(*id).is_none() {
             assert_eq!(Some(*id), before.removed, "{cell}: {id} was deleted");
@@ -703,7 +704,7 @@ async fn ends_well(
         assert_clear(&report, cell);
         nothing_lost(stage, written);
         do_as_told(stage, &report);
-        quiet = report.outcome == Ending::Done && report.actions.is_empty();
+        quiet = report.outcome == ExitCode::Done && report.actions.is_empty();
         if quiet {
             break;
         }
@@ -767,7 +768,7 @@ async fn undisturbed(habits: Habits) -> (Stage, Outcome) {
     busy(&mut stage).await;
     for _ in 0..2 {
         let report = hostile::sync(&stage).await;
-        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
     }
     let expected = outcome(&stage);
     // The client that each cell leaves to the next has only met a good service.

@@ -63,7 +63,7 @@ async fn check(shape: Shape, paging: Paging, bodies: bool, expected: &[(String, 
     let pages = if paging == Paging::None { 1 } else { 3 };
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new(), "{name}");
-    assert_eq!(report.outcome.exit_code(), 0, "{name}");
+    assert_eq!(report.outcome.number(), 0, "{name}");
     assert_eq!(world.files(), expected, "{name}");
     // The bodies that a listing leaves out come with the categories, which are read anyway.
     assert_eq!(report.requests.total, pages + 2, "{name}");
@@ -233,12 +233,7 @@ async fn without_the_endpoint_the_known_categories_are_read() {
         world.sandbox().remove(ids[2]);
         world.sandbox().unpublish(ids[4]);
         let report = world.sync().await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{status}: {:?}",
-            held(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{status}: {:?}", held(&report));
         assert_eq!(report.actions.len(), 4, "{status}: {:?}", lines(&report));
         assert_eq!(articles(&world).len(), 4);
         assert!(world.read("alpha/five.html").contains("draft: true"));
@@ -270,12 +265,12 @@ async fn f019_without_the_endpoint_a_category_that_fails_takes_nothing_away() {
         .after(1),
     );
     let report = world.sync().await;
-    assert_ne!(report.outcome.exit_code(), 0);
+    assert_ne!(report.outcome.number(), 0);
     assert_eq!(report.requests.delete, 0);
     assert_eq!(articles(&world).len(), 4);
     assert!(world.sandbox().article(ids[1]).is_some());
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", problems(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", problems(&report));
     assert_eq!(articles(&world).len(), 3);
 }
 
@@ -358,7 +353,7 @@ async fn a_cycle_that_left_something_open_keeps_no_validator() {
     world
         .sandbox()
         .edit(ids[0], |article| article.text = "<p>theirs</p>".into());
-    assert_eq!(world.sync().await.outcome.exit_code(), 3);
+    assert_eq!(world.sync().await.outcome.number(), 3);
     assert!(!validator(), "a conflict");
     requests(&world);
     world.sync().await;
@@ -500,7 +495,7 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
     for (name, fault, code) in table {
         let (world, report) = spoilt(fault).await;
         assert_eq!(
-            report.outcome.exit_code(),
+            report.outcome.number(),
             code,
             "{name}: {:?}",
             problems(&report)
@@ -521,12 +516,7 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
         }
         // The next listing is whole again.
         let report = world.sync().await;
-        assert_eq!(
-            report.outcome.exit_code(),
-            0,
-            "{name}: {:?}",
-            lines(&report)
-        );
+        assert_eq!(report.outcome.number(), 0, "{name}: {:?}", lines(&report));
         assert_eq!(articles(&world).len(), 3, "{name}");
         assert_quiet(&world, 1).await;
     }
@@ -545,10 +535,10 @@ async fn f127_one_id_with_other_words_voids_the_listing() {
             .push(other);
     }))
     .await;
-    assert_eq!(report.outcome.exit_code(), 1, "{:?}", problems(&report));
+    assert_eq!(report.outcome.number(), 1, "{:?}", problems(&report));
     assert_eq!(report.actions, []);
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", lines(&report));
     assert_quiet(&world, 1).await;
 }
 
@@ -618,7 +608,7 @@ async fn f021_an_empty_listing_takes_nothing_away_either() {
         assert!(world.exists(name), "{name}: {:?}", lines(&report));
     }
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", held(&report));
     assert_quiet(&world, 1).await;
     assert!(!world.read("alpha/five.html").contains("draft"));
 }
@@ -644,7 +634,7 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
     requests(&world);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote beta/two.html done"]);
-    assert_eq!(report.outcome.exit_code(), 4);
+    assert_eq!(report.outcome.number(), 4);
     assert_eq!(problems(&report).len(), 1, "{:?}", problems(&report));
     assert!(
         problems(&report)[0].starts_with("alpha/one.html: "),
@@ -687,9 +677,9 @@ async fn f039_an_entry_without_a_readable_id_voids_deletions_alone() {
         ["update remote alpha/three.html done"]
     );
     assert!(!problems(&report).is_empty());
-    assert_ne!(report.outcome.exit_code(), 0);
+    assert_ne!(report.outcome.number(), 0);
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert_eq!(articles(&world).len(), 3);
 }
 
@@ -723,7 +713,7 @@ async fn f021_a_listing_that_changes_while_its_pages_are_read() {
         assert_eq!(report.requests.delete, 0);
         let report = world.sync().await;
         assert_eq!(
-            report.outcome.exit_code(),
+            report.outcome.number(),
             0,
             "{paging:?}: {:?}",
             held(&report)
@@ -750,7 +740,7 @@ async fn f019_a_later_page_that_fails_voids_the_listing() {
     ));
     let report = world.sync().await;
     assert_eq!(report.actions, []);
-    assert_ne!(report.outcome.exit_code(), 0);
+    assert_ne!(report.outcome.number(), 0);
     assert_eq!(articles(&world).len(), 4);
     assert!(world.sandbox().article(ids[1]).is_some());
 }
@@ -765,7 +755,7 @@ async fn f132_a_page_address_elsewhere_is_not_followed() {
     };
     let (world, _) = filled(habits).await;
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 1);
+    assert_eq!(report.outcome.number(), 1);
     assert_eq!(elsewhere.sandbox().counts().total, 0);
     assert_eq!(articles(&world), Vec::<String>::new());
 }
@@ -776,7 +766,7 @@ async fn two_articles_at_one_address_get_two_files() {
     let alpha = world.sandbox().categories()[0].id;
     let twin = world.article(alpha, "one", "<p>twin</p>");
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", problems(&report));
+    assert_eq!(report.outcome.number(), 0, "{:?}", problems(&report));
     assert_eq!(articles(&world).len(), 6);
     assert_quiet(&world, 1).await;
     let place = row(&world, twin).expect("a row").place.to_string();
@@ -797,10 +787,10 @@ async fn listed_articles_of_a_category_that_cannot_be_read_wait() {
         FaultKind::Status(403, r#"{"success":false,"message":"No access."}"#.into()),
     ));
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 4, "{:?}", lines(&report));
+    assert_eq!(report.outcome.number(), 4, "{:?}", lines(&report));
     assert_eq!(articles(&world), ["beta/four.html", "beta/two.html"]);
     let report = world.sync().await;
-    assert_eq!(report.outcome.exit_code(), 0);
+    assert_eq!(report.outcome.number(), 0);
     assert_eq!(articles(&world).len(), 5);
     assert_quiet(&world, 1).await;
 }

@@ -92,7 +92,7 @@ impl World {
             .map(|(slug, text)| world.article(start, slug, text))
             .collect();
         let report = world.sync().await;
-        assert_eq!(report.outcome.exit_code(), 0, "{:#?}", lines(&report));
+        assert_eq!(report.outcome.number(), 0, "{:#?}", lines(&report));
         world.sandbox().clear_requests();
         (world, start, ids)
     }

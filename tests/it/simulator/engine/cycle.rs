@@ -7,8 +7,9 @@ use super::run::Run;
 use super::token::Tokens;
 use super::world::{Side, World};
 use kbsync::drill::death;
-use kbsync::engine::report::{Ending, Line, Report, Status};
+use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::CycleRequest;
+use kbsync::model::ExitCode;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::plan::Kind;
@@ -117,7 +118,7 @@ impl Run<'_> {
             && request.git_hold.is_none()
             && request.direction == Direction::Both;
         let whole = complete && !world.troubled;
-        if report.outcome == Ending::Failed && !world.troubled {
+        if report.outcome == ExitCode::Failed && !world.troubled {
             world.violated(
                 "I12",
                 format!("a cycle failed: {:?} {:?}", report.stopped, report.problems),
@@ -154,7 +155,7 @@ impl Run<'_> {
                     line.action == Kind::Create && line.side == kbsync::model::Side::Remote;
                 is_new && line.status == Status::Done && line.id.is_some_and(is_hidden)
             };
-            self.settled = report.outcome == Ending::Done
+            self.settled = report.outcome == ExitCode::Done
                 && !world.is_rationed()
                 && !self.met_an_old_copy()
                 && !report.actions.iter().any(is_gone);
@@ -168,7 +169,7 @@ impl Run<'_> {
                 world.judge_conflict(id, &line.path);
             }
         }
-        if whole && report.outcome == Ending::Done {
+        if whole && report.outcome == ExitCode::Done {
             world.ledger.touched.clear();
             world.ledger.recategorized.clear();
             world.ledger.died = false;

@@ -22,9 +22,10 @@ use super::tree::Tree;
 use super::world::{Armed, Shared, Side, Violation, World, has_ending};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
-use kbsync::engine::report::{Ending, Line, Report, Status};
+use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::mirror::RealDisk;
+use kbsync::model::ExitCode;
 use kbsync::model::{ArticleId, Digest, Timestamp};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
@@ -629,7 +630,7 @@ impl Run<'_> {
             world.violated("I3", message);
         }
         let listing = if self.setup.by_category { u64::MAX } else { 1 };
-        let quiet = before.outcome == Ending::Done && report.outcome == Ending::Done;
+        let quiet = before.outcome == ExitCode::Done && report.outcome == ExitCode::Done;
         if quiet && report.requests.total > listing {
             let message = format!("a quiet cycle costs {:?}", report.requests);
             world.violated("I3", message);

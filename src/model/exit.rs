@@ -1,20 +1,26 @@
 //! The exit codes that scripts rely on.
 
-/// The result of a command.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+use serde::{Deserialize, Serialize};
+
+/// The result of a command or of a cycle, best first.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum ExitCode {
     /// Done; both sides are equal.
+    #[default]
     Done,
-    /// The command failed.
-    Failed,
-    /// Wrong usage or settings; nothing was done.
-    Usage,
     /// A person is needed: a conflict, or something held.
     Attention,
     /// Some articles were refused or not ready; the rest is done.
     Partial,
     /// Try again later: the service is unreachable, the budget is spent, or the lock is taken.
     Retry,
+    /// The command failed.
+    Failed,
+    /// Wrong usage or settings; nothing was done.
+    Usage,
     /// Interrupted by a person: the code that a shell uses for Ctrl-C.
     Interrupted,
     /// Ended by SIGTERM: the code that a shell uses for SIGTERM.
@@ -56,26 +62,36 @@ impl ExitCode {
             .unwrap_or(Self::Failed)
     }
 
+    /// The word in reports and logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Attention => "attention",
+            Self::Partial => "partial",
+            Self::Retry => "retry",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
+        }
+    }
+
+    /// Returns the outcome of a report after a failure with this code. After a signal, the next run continues the work.
+    #[must_use]
+    pub const fn of_report(self) -> Self {
+        match self {
+            Self::Attention | Self::Partial | Self::Retry => self,
+            Self::Interrupted | Self::Terminated => Self::Retry,
+            Self::Done | Self::Failed | Self::Usage => Self::Failed,
+        }
+    }
+
     /// Returns the code of several results together: 130 or 143 if there is one, else the first of 2, 1, 5, 4, 3, else
     /// 0.
     ///
     /// In practice 2 meets no other code: with wrong settings nothing is done.
     pub fn worst(of: impl IntoIterator<Item = Self>) -> Self {
-        of.into_iter()
-            .max_by_key(|code| code.rank())
-            .unwrap_or(Self::Done)
-    }
-
-    const fn rank(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Attention => 1,
-            Self::Partial => 2,
-            Self::Retry => 3,
-            Self::Failed => 4,
-            Self::Usage => 5,
-            Self::Interrupted | Self::Terminated => 6,
-        }
+        of.into_iter().max().unwrap_or_default()
     }
 }
 
