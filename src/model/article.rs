@@ -112,6 +112,13 @@ impl Flags {
     pub fn hides(self) -> bool {
         self.enabled == Some(false) || self.draft == Some(true)
     }
+
+    /// Returns the flags in which two articles differ.
+    pub fn differing(self, other: Self) -> impl Iterator<Item = Field> {
+        let enabled = (self.enabled != other.enabled).then_some(Field::Enabled);
+        let draft = (self.draft != other.draft).then_some(Field::Draft);
+        enabled.into_iter().chain(draft)
+    }
 }
 
 /// The texts of an article on one side. Optional texts that are not set are empty.
@@ -131,9 +138,33 @@ pub struct Version {
     pub text: TextDigest,
 }
 
-impl Version {
-    /// The fields of a version, in the order in which they are written.
-    pub const FIELDS: [Field; 6] = [
+/// The texts of an article or of a category on one side.
+pub trait Texts: Clone + PartialEq {
+    /// The fields, in the order in which they are written.
+    const FIELDS: &'static [Field];
+
+    /// Returns whether a field is equal in two versions. Fields that the texts do not have are always equal.
+    fn agrees(&self, other: &Self, field: Field) -> bool;
+
+    /// Takes over one field from another version.
+    fn take(&mut self, field: Field, from: &Self);
+
+    /// Takes over some fields from another version.
+    fn take_all(&mut self, fields: &[Field], from: &Self) {
+        for field in fields {
+            self.take(*field, from);
+        }
+    }
+
+    /// Returns the fields in which two versions differ.
+    fn differing(&self, other: &Self) -> Vec<Field> {
+        let fields = Self::FIELDS.iter().copied();
+        fields.filter(|field| !self.agrees(other, *field)).collect()
+    }
+}
+
+impl Texts for Version {
+    const FIELDS: &'static [Field] = &[
         Field::Title,
         Field::Slug,
         Field::Category,
@@ -142,23 +173,40 @@ impl Version {
         Field::Text,
     ];
 
+    fn agrees(&self, other: &Self, field: Field) -> bool {
+        self.bytes(field) == other.bytes(field)
+    }
+
+    fn take(&mut self, field: Field, from: &Self) {
+        match field {
+            Field::Title => self.title.clone_from(&from.title),
+            Field::Slug => self.slug.clone_from(&from.slug),
+            Field::Category => self.category = from.category,
+            Field::Introtext => self.introtext.clone_from(&from.introtext),
+            Field::Keywords => self.keywords.clone_from(&from.keywords),
+            Field::Text => self.text = from.text,
+            Field::Enabled
+            | Field::Draft
+            | Field::Name
+            | Field::Description
+            | Field::MetaDescription => {}
+        }
+    }
+}
+
+impl Version {
     /// Digests the canonical form.
     pub fn digest(&self) -> Digest {
-        let [title, slug, category, introtext, keywords, text] =
-            Self::FIELDS.map(|field| self.bytes(field));
-        Digest::of_parts(&[b"article", title, slug, category, introtext, keywords, text])
+        let fields = Self::FIELDS.iter().map(|field| self.bytes(*field));
+        let parts = std::iter::once(&b"article"[..]).chain(fields);
+        Digest::of_parts(&parts.collect::<Vec<_>>())
     }
 
     /// Returns whether two versions are equal except for their category and slug.
     pub fn same_words(&self, other: &Self) -> bool {
-        let mut fields = Self::FIELDS.into_iter();
-        let is_place = |field| matches!(field, Field::Slug | Field::Category);
-        fields.all(|field| is_place(field) || self.agrees(other, field))
-    }
-
-    /// Returns whether a field is equal in two versions. Fields that versions do not have are always equal.
-    pub fn agrees(&self, other: &Self, field: Field) -> bool {
-        self.bytes(field) == other.bytes(field)
+        let differing = self.differing(other);
+        let mut fields = differing.iter();
+        fields.all(|field| matches!(field, Field::Slug | Field::Category))
     }
 
     /// Returns the bytes of a field in the canonical form; none for a field that versions do not have.
@@ -176,31 +224,6 @@ impl Version {
             | Field::Description
             | Field::MetaDescription => &[],
         }
-    }
-
-    /// Takes over one field from another version.
-    pub fn take(&mut self, field: Field, from: &Self) {
-        match field {
-            Field::Title => self.title.clone_from(&from.title),
-            Field::Slug => self.slug.clone_from(&from.slug),
-            Field::Category => self.category = from.category,
-            Field::Introtext => self.introtext.clone_from(&from.introtext),
-            Field::Keywords => self.keywords.clone_from(&from.keywords),
-            Field::Text => self.text = from.text,
-            Field::Enabled
-            | Field::Draft
-            | Field::Name
-            | Field::Description
-            | Field::MetaDescription => {}
-        }
-    }
-
-    /// Returns the fields in which two versions differ.
-    pub fn differing(&self, other: &Self) -> Vec<Field> {
-        Self::FIELDS
-            .into_iter()
-            .filter(|&field| !self.agrees(other, field))
-            .collect()
     }
 }
 

@@ -1,6 +1,9 @@
 //! A category's texts on one side.
 
-use super::{Digest, article::Field};
+use super::{
+    Digest,
+    article::{Field, Texts},
+};
 use serde::{Deserialize, Serialize};
 
 /// The texts of a category on one side (`docs/api.md`, A2.2). Optional texts that are not set are empty.
@@ -16,15 +19,36 @@ pub struct CategoryVersion {
     pub meta_description: String,
 }
 
-impl CategoryVersion {
-    /// The fields of a category, in the order in which they are written.
-    pub const FIELDS: [Field; 4] = [
+impl Texts for CategoryVersion {
+    const FIELDS: &'static [Field] = &[
         Field::Name,
         Field::Slug,
         Field::Description,
         Field::MetaDescription,
     ];
 
+    fn agrees(&self, other: &Self, field: Field) -> bool {
+        self.get(field) == other.get(field)
+    }
+
+    fn take(&mut self, field: Field, from: &Self) {
+        match field {
+            Field::Name => self.name.clone_from(&from.name),
+            Field::Slug => self.slug.clone_from(&from.slug),
+            Field::Description => self.description.clone_from(&from.description),
+            Field::MetaDescription => self.meta_description.clone_from(&from.meta_description),
+            Field::Title
+            | Field::Category
+            | Field::Introtext
+            | Field::Keywords
+            | Field::Text
+            | Field::Enabled
+            | Field::Draft => {}
+        }
+    }
+}
+
+impl CategoryVersion {
     /// Returns one field's value; `""` for a field that categories do not have.
     pub fn get(&self, field: Field) -> &str {
         match field {
@@ -42,34 +66,10 @@ impl CategoryVersion {
         }
     }
 
-    /// Takes over one field from another version.
-    pub fn take(&mut self, field: Field, from: &Self) {
-        match field {
-            Field::Name => self.name.clone_from(&from.name),
-            Field::Slug => self.slug.clone_from(&from.slug),
-            Field::Description => self.description.clone_from(&from.description),
-            Field::MetaDescription => self.meta_description.clone_from(&from.meta_description),
-            Field::Title
-            | Field::Category
-            | Field::Introtext
-            | Field::Keywords
-            | Field::Text
-            | Field::Enabled
-            | Field::Draft => {}
-        }
-    }
-
-    /// Returns the fields in which two versions differ.
-    pub fn differing(&self, other: &Self) -> Vec<Field> {
-        Self::FIELDS
-            .into_iter()
-            .filter(|&field| self.get(field) != other.get(field))
-            .collect()
-    }
-
     /// Returns the digest of the canonical form.
     pub fn digest(&self) -> Digest {
-        let parts = Self::FIELDS.map(|field| self.get(field).as_bytes());
-        Digest::of_parts(&[b"category", parts[0], parts[1], parts[2], parts[3]])
+        let fields = Self::FIELDS.iter().map(|field| self.get(*field).as_bytes());
+        let parts = std::iter::once(&b"category"[..]).chain(fields);
+        Digest::of_parts(&parts.collect::<Vec<_>>())
     }
 }

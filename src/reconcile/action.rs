@@ -2,7 +2,7 @@
 
 use super::plan::{Action, Hold, HoldRule, Kind, Settle, Step};
 use super::snapshot::Seen;
-use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, Version};
+use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, Texts, Version};
 use std::fmt;
 
 impl Action {
@@ -175,8 +175,7 @@ impl Settle {
     /// Returns the service's version after the step, if the service stores exactly what is sent.
     pub(crate) fn sent_over(&self) -> Version {
         let mut after = self.seen.version.clone();
-        let sent = self.send.iter();
-        sent.for_each(|field| after.take(*field, &self.file));
+        after.take_all(&self.send, &self.file);
         after
     }
 

@@ -5,46 +5,8 @@
 
 use super::merge::{self, ClashReason, TextMerge};
 use super::snapshot::Bodies;
-use crate::model::{CategoryVersion, Field, TextDigest, Version};
+use crate::model::{Field, TextDigest, Texts, Version};
 use std::sync::Arc;
-
-/// The texts of an article or of a category on one side.
-pub trait Texts: Clone + PartialEq {
-    /// The fields that both sides may have.
-    fn fields() -> &'static [Field];
-    /// Returns whether a field is equal in two versions.
-    fn same(&self, other: &Self, field: Field) -> bool;
-    /// Takes over one field from another version.
-    fn adopt(&mut self, field: Field, from: &Self);
-}
-
-impl Texts for Version {
-    fn fields() -> &'static [Field] {
-        &Self::FIELDS
-    }
-
-    fn same(&self, other: &Self, field: Field) -> bool {
-        self.agrees(other, field)
-    }
-
-    fn adopt(&mut self, field: Field, from: &Self) {
-        self.take(field, from);
-    }
-}
-
-impl Texts for CategoryVersion {
-    fn fields() -> &'static [Field] {
-        &Self::FIELDS
-    }
-
-    fn same(&self, other: &Self, field: Field) -> bool {
-        self.get(field) == other.get(field)
-    }
-
-    fn adopt(&mut self, field: Field, from: &Self) {
-        self.take(field, from);
-    }
-}
 
 /// Why a field clashes.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,11 +53,9 @@ impl<V: Texts> ThreeWay<V> {
 
     /// Compares two sides that have no base: every difference is a clash.
     pub fn first_meeting(local: &V, remote: &V) -> Self {
-        let differing = V::fields()
-            .iter()
-            .filter(|field| !local.same(remote, **field));
+        let differing = local.differing(remote).into_iter();
         Self {
-            clashes: differing.map(|field| (*field, Clash::Differs)).collect(),
+            clashes: differing.map(|field| (field, Clash::Differs)).collect(),
             ..Self::new(local, remote)
         }
     }
@@ -103,21 +63,21 @@ impl<V: Texts> ThreeWay<V> {
     /// Compares two sides with their base.
     pub fn of(base_local: &V, base_remote: &V, local: &V, remote: &V) -> Self {
         let mut out = Self::new(local, base_local);
-        for &field in V::fields() {
-            let here = !local.same(base_local, field);
+        for &field in V::FIELDS {
+            let here = !local.agrees(base_local, field);
             // The service may have stored the last write in another form, which is not an edit.
-            let there = !remote.same(base_remote, field);
-            let equal = local.same(remote, field);
+            let there = !remote.agrees(base_remote, field);
+            let equal = local.agrees(remote, field);
             match (here, there) {
                 (false, false) => {}
                 (false, true) => {
-                    out.merged.adopt(field, remote);
-                    out.unsent.adopt(field, remote);
+                    out.merged.take(field, remote);
+                    out.unsent.take(field, remote);
                     out.pulled.push(field);
                 }
                 // An edit that arrives at the service's own form of the last write needs no sending.
                 (true, _) if equal => {
-                    out.unsent.adopt(field, remote);
+                    out.unsent.take(field, remote);
                     out.agreed.push(field);
                 }
                 (true, false) => out.pushed.push(field),
@@ -130,9 +90,9 @@ impl<V: Texts> ThreeWay<V> {
     /// Settles every clash in favour of one side.
     pub fn settle_clashes(&mut self, remote: &V, remote_wins: impl Fn(Field) -> bool) {
         for (field, _) in std::mem::take(&mut self.clashes) {
-            self.unsent.adopt(field, remote);
+            self.unsent.take(field, remote);
             if remote_wins(field) {
-                self.merged.adopt(field, remote);
+                self.merged.take(field, remote);
                 self.pulled.push(field);
             } else {
                 self.pushed.push(field);

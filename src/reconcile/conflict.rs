@@ -14,7 +14,7 @@ use super::snapshot::{Decision, Direction, Keep, LocalFile, LocalSnapshot, OnCon
 use super::{Case, Planner};
 use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, quoted};
-use crate::model::{ArticleId, Field, Place, TextDigest, Version};
+use crate::model::{ArticleId, Field, Place, TextDigest, Texts, Version};
 
 impl World<'_> {
     /// Returns a person's decision on an article, if both versions are still the ones that were reported.

@@ -8,7 +8,7 @@ use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Base, Keep, LocalFile, Seen};
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
-use crate::model::{ArticleId, Place, Side};
+use crate::model::{ArticleId, Place, Side, Texts};
 
 /// The file is gone and the article is present: the article is deleted, too, unless somebody edited it.
 pub(super) fn removed(

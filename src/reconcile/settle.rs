@@ -72,12 +72,7 @@ pub(super) fn settle_article(
         planner.plan.bodies.insert(digest, body);
     }
     let mut pulled = way.pulled;
-    if file.flags.enabled != settle.file_flags.enabled {
-        pulled.push(Field::Enabled);
-    }
-    if file.flags.draft != settle.file_flags.draft {
-        pulled.push(Field::Draft);
-    }
+    pulled.extend(file.flags.differing(settle.file_flags));
     push_settle(
         planner,
         row,

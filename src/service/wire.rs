@@ -5,7 +5,7 @@
 
 use super::{Figures, RemoteArticle, RemoteCategory, Workspace};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId, article::MAX_CHARS,
+    ArticleId, CategoryId, CategoryVersion, Flags, Revision, Texts, WorkspaceId, article::MAX_CHARS,
 };
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -252,9 +252,10 @@ fn without_empty_descriptions<S: Serializer>(
     version: &CategoryVersion,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    let fields = CategoryVersion::FIELDS.map(|field| (field.key(), version.get(field)));
+    let fields = CategoryVersion::FIELDS.iter();
+    let fields = fields.map(|field| (field.key(), version.get(*field)));
     let is_sent = |(key, text): &(&str, &str)| matches!(*key, "name" | "slug") || !text.is_empty();
-    to.collect_map(fields.into_iter().filter(is_sent))
+    to.collect_map(fields.filter(is_sent))
 }
 
 /// Changes to a category: the body of `PUT /api/category/{id}` (A4.10). Fields that are `None` are not sent.

@@ -15,7 +15,7 @@ use crate::engine::settings::InMotion;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::CategoryRow;
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, Field, Place, Side};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Side, Texts};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, Listed, NewCategory, Purpose, RemoteCategory, Service,
@@ -264,8 +264,7 @@ async fn put_category<S: Service, D: Disk>(
         meta_description: value(Field::MetaDescription),
     };
     let mut after = settle.seen.clone();
-    let sent = settle.send.iter();
-    sent.for_each(|field| after.take(*field, &settle.file));
+    after.take_all(&settle.send, &settle.file);
     let mut tries = 0;
     loop {
         let error = match engine.service.update_category(settle.id, &patch).await {

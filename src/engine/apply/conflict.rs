@@ -261,13 +261,11 @@ pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
 fn copy_text(id: ArticleId, version: &Version, flags: Flags, text: String) -> String {
     Document::compose(&Changes {
         id: Some(id),
-        title: Some(version.title.clone()),
         slug: Some(Some(version.slug.clone())),
         enabled: Some(flags.enabled.filter(|is_enabled| !is_enabled)),
         draft: Some(flags.draft.filter(|is_draft| *is_draft)),
-        introtext: Some(version.introtext.clone()),
-        keywords: Some(version.keywords.clone()),
         text: Some(text),
+        ..Changes::words(version)
     })
 }
 

@@ -9,7 +9,9 @@ use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp};
+use crate::model::{
+    ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Texts, Timestamp,
+};
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Store;
@@ -115,8 +117,7 @@ pub(super) fn category_row(
     let found = state.observed.remote.categories.get(&settle.id);
     let (mut remote, mut revision) = (settle.seen.clone(), settle.revision.clone());
     if let Some((answered, answered_revision)) = answer {
-        let sent = settle.send.iter();
-        sent.for_each(|field| remote.take(*field, answered));
+        remote.take_all(&settle.send, answered);
         if remote == *answered {
             revision.clone_from(answered_revision);
         }

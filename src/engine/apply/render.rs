@@ -7,7 +7,7 @@ use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::journal::Journal;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
-use crate::model::{Field, Stamp, Version};
+use crate::model::{Field, Stamp, Texts, Version};
 use crate::reconcile::plan::Settle;
 
 /// The new bytes of a file.
@@ -97,7 +97,6 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
 fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -> Changes {
     Changes {
         id: Some(settle.id),
-        title: Some(settle.file.title.clone()),
         slug: slug_key(
             &settle.to,
             &settle.file.slug,
@@ -105,8 +104,7 @@ fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -
         ),
         enabled: Some(settle.file_flags.enabled),
         draft: Some(settle.file_flags.draft),
-        introtext: Some(settle.file.introtext.clone()),
-        keywords: Some(settle.file.keywords.clone()),
         text,
+        ..Changes::words(&settle.file)
     }
 }

@@ -10,7 +10,7 @@ pub(super) mod entry;
 use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
-use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
+use crate::model::{ArticleId, Field, Flags, Place, Side, Texts, Timestamp, Version};
 use crate::state::store::{Store, Writing};
 use crate::state::{Event, Outcome, StoredVersion, Subject};
 use std::cmp::Reverse;

@@ -14,7 +14,7 @@ use crate::engine::pending::pending_problems;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, stem_for};
-use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest, Texts, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote, RemoteSnapshot};

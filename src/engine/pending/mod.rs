@@ -17,7 +17,7 @@ use crate::engine::settings::Cause;
 use crate::engine::{Clock, Engine};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, Revision, TextDigest, Version, html};
+use crate::model::{ArticleId, Field, Revision, TextDigest, Texts, Version, html};
 use crate::reconcile::plan::Problem;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,

@@ -9,7 +9,7 @@ use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::path::slug_of_stem;
-use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Texts, Version};
 use crate::state::{StoredVersion, Subject};
 
 const BY_HAND: &str = "`kbsync show PATH@N` prints it; bring back what you need by hand";
@@ -54,11 +54,7 @@ impl<D: Disk> Preparer<'_, D> {
         let words = &version.seen.version;
         let fields = document.as_ref().map(|document| differing(document, words));
         let now = document.as_ref().map(Document::flags).unwrap_or_default();
-        let lines = hidden.into_iter().flat_map(|flags| {
-            let enabled = (flags.enabled != now.enabled).then_some(Field::Enabled);
-            let draft = (flags.draft != now.draft).then_some(Field::Draft);
-            enabled.into_iter().chain(draft)
-        });
+        let lines = hidden.into_iter().flat_map(|flags| flags.differing(now));
         let mut file = RestoredFile {
             version: version.clone(),
             number,

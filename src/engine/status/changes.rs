@@ -5,7 +5,7 @@ use crate::engine::mirror_view::{Difference, MirrorView};
 use crate::engine::report::Line;
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, fold};
-use crate::model::{CategoryVersion, Field, Side};
+use crate::model::{Field, Side, Texts};
 use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::LocalFile;
 use crate::state::store::Store;
@@ -65,12 +65,7 @@ fn is_older(store: &Store, row: &ArticleRow, file: &LocalFile) -> anyhow::Result
 
 fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {
     let mut fields = file.version.differing(&row.local);
-    if file.flags.enabled != row.file_flags.enabled {
-        fields.push(Field::Enabled);
-    }
-    if file.flags.draft != row.file_flags.draft {
-        fields.push(Field::Draft);
-    }
+    fields.extend(file.flags.differing(row.file_flags));
     // A renamed folder moves its files; that is the category's change.
     if fields.is_empty() && file.place.file == row.place.file {
         return None;
@@ -91,11 +86,8 @@ fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
         let Some(row) = base.categories.get(id) else {
             return vec![Change::of(folder, category.id, ChangeKind::Created)];
         };
-        let mut fields = CategoryVersion::FIELDS.to_vec();
-        fields.retain(|field| {
-            let version = category.version.as_ref();
-            version.is_some_and(|version| version.get(*field) != row.local.get(*field))
-        });
+        let version = category.version.as_ref();
+        let fields = version.map_or_else(Vec::new, |version| version.differing(&row.local));
         let is_moved = row.folder.as_ref().is_some_and(|known| known != folder);
         let changed = (is_moved || !fields.is_empty()).then(|| Change {
             fields,

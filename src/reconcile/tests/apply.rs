@@ -6,7 +6,7 @@
 use super::small::{Small, article, category, revision};
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
 use crate::model::path::fold;
-use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Timestamp, Version};
+use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Texts, Timestamp, Version};
 use crate::reconcile::plan::{Action, Conflict, Plan, Settle, SettleCategory, Step};
 use crate::reconcile::snapshot::{LocalCategory, LocalFile, Remote, Seen};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use super::Recorded;
 use crate::engine::history::entry::edited_there;
 use crate::engine::observation::version_of;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{Field, TextDigest, Version, html};
+use crate::model::{Field, TextDigest, Texts, Version, html};
 use crate::service::RemoteArticle;
 use crate::state::store::Store;
 use crate::state::{PutOrDelete, RowChange, SeenVersion, Target, Update};
@@ -127,7 +127,7 @@ fn rows_after(update: &Update, answer: &RemoteArticle) -> Vec<RowChange> {
 fn as_answered(update: &Update, mut row: ArticleRow, answer: &RemoteArticle) -> ArticleRow {
     let answered = version_of(answer, &row.remote);
     let mut is_ours = true;
-    for field in Version::FIELDS {
+    for &field in Version::FIELDS {
         if update.fields.contains(&field) {
             row.remote.take(field, &answered);
         } else {

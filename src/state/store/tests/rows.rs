@@ -7,7 +7,7 @@ use crate::{
     model::base::IndexRow,
     model::{
         CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
-        TextDigest, Timestamp, Version,
+        TextDigest, Texts, Timestamp, Version,
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
@@ -625,7 +625,7 @@ prop_compose! {
     ) -> ArticleRow {
         let [folder, file, revision, replaced] = names;
         let mut remote = local.clone();
-        for (field, same) in Version::FIELDS.into_iter().zip(same) {
+        for (&field, same) in Version::FIELDS.iter().zip(same) {
             if !same {
                 remote.take(field, &other);
             }

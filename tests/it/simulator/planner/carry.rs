@@ -7,7 +7,7 @@ use super::scene::{Scene, listed, revision};
 use super::texts;
 use kbsync::model::base::{ArticleRow, ConflictRow, Visibility};
 use kbsync::model::path::fold;
-use kbsync::model::{ArticleId, Flags, Place, Revision, Timestamp, Version};
+use kbsync::model::{ArticleId, Flags, Place, Revision, Texts, Timestamp, Version};
 use kbsync::reconcile::plan::{Action, Conflict, Plan, Settle, Step};
 use kbsync::reconcile::snapshot::{LocalFile, Remote, Seen};
 
