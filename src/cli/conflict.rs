@@ -86,6 +86,7 @@ impl Conflict {
             status: Status::Held,
             reason: Some(self.reason.clone()),
             rule: None,
+            fingerprint: None,
         }
     }
 

@@ -335,6 +335,7 @@ mod tests {
             status,
             reason: reason.map(str::to_owned),
             rule: None,
+            fingerprint: None,
         }
     }
 
@@ -476,6 +477,7 @@ mod tests {
             status: Status::Done,
             reason: None,
             rule: None,
+            fingerprint: None,
         };
         let many: Vec<Line> = (0..1_234).map(line).collect();
         let lines = action_lines(&many, &[]);

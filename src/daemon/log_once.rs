@@ -135,6 +135,7 @@ mod tests {
             status,
             reason: Some(reason.to_owned()),
             rule: None,
+            fingerprint: None,
         }
     }
 

@@ -122,15 +122,13 @@ pub fn count_unreported<'a>(
 }
 
 /// Returns the rows of held and failed actions after a cycle, by kind: those of its report, and the stored rows of
-/// everything that the cycle did not look at. `unknown`: the articles that it could not see. `fingerprints`: those of its
-/// held actions, by key.
+/// everything that the cycle did not look at. `unknown`: the articles that it could not see.
 pub(super) fn open_after(
     store: &Store,
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
     unknown: &BTreeSet<ArticleId>,
-    fingerprints: &BTreeMap<String, Digest>,
 ) -> anyhow::Result<[(&'static str, OpenActions); 2]> {
     // Shown conflicts and refused actions have rows of their own.
     let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
@@ -161,7 +159,7 @@ pub(super) fn open_after(
         let lines: Vec<&Line> = lines.collect();
         let told = lines.iter().map(|line| {
             let known = before.values().find(|open| open.is(line));
-            let mut open = OpenAction {
+            OpenAction {
                 path: line.path.clone(),
                 id: line.id,
                 action: line.action,
@@ -169,12 +167,9 @@ pub(super) fn open_after(
                 reason: line.reason.clone().unwrap_or_default(),
                 rule: line.rule,
                 since: known.map_or_else(|| store.now(), |open| open.since),
-                fingerprint: known.and_then(|open| open.fingerprint),
-            };
-            // An earlier pass of the same run may have reported the action.
-            let fingerprint = fingerprints.get(&open.key()).copied();
-            open.fingerprint = fingerprint.or(open.fingerprint);
-            open
+                // An action that an obstacle held has none of its own.
+                fingerprint: line.fingerprint.or(known.and_then(|open| open.fingerprint)),
+            }
         });
         let is_told = |open: &OpenAction| lines.iter().any(|line| open.is(line));
         let rest = before

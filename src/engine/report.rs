@@ -4,7 +4,7 @@
 
 use crate::engine::ending::{Refused, Stop};
 use crate::engine::reasons::put_below;
-use crate::model::{ArticleId, ExitCode, Field, Side};
+use crate::model::{ArticleId, Digest, ExitCode, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::ErrorKind;
 pub use crate::service::{BudgetLeft, Requests};
@@ -47,6 +47,9 @@ pub struct Line {
     /// The guard that holds it, for this crate's own use.
     #[serde(skip)]
     pub rule: Option<HoldRule>,
+    /// The fingerprint of the held action, for this crate's own use.
+    #[serde(skip)]
+    pub fingerprint: Option<Digest>,
 }
 
 impl Line {
@@ -64,6 +67,7 @@ impl Line {
                 .or_else(|| held.map(|Hold { reason, .. }| reason.clone()))
                 .or_else(|| action.note.clone()),
             rule: held.map(|hold| hold.rule),
+            fingerprint: held.map(|_| action.fingerprint()),
         }
     }
 
@@ -289,6 +293,7 @@ mod tests {
             status,
             reason: None,
             rule,
+            fingerprint: None,
         }
     }
 

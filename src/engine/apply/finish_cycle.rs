@@ -10,14 +10,14 @@ use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::fold;
-use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
+use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::base_is_current;
 use crate::reconcile::plan::{Key, Kind, Outcome, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
 use crate::state::history;
 use crate::state::store::Store;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The facts of a plan that the end of its cycle needs.
 pub(in crate::engine) struct PlanSummary {
@@ -30,8 +30,6 @@ pub(in crate::engine) struct PlanSummary {
     pub(in crate::engine) is_still: bool,
     /// The articles of which this cycle saw nothing: their open actions stay open.
     unknown: BTreeSet<ArticleId>,
-    /// The fingerprints of the held actions, by key.
-    fingerprints: BTreeMap<String, Digest>,
 }
 
 impl PlanSummary {
@@ -54,7 +52,6 @@ impl PlanSummary {
             let row = observed.base.articles.get(id);
             !with_ids.contains(id) && !row.is_some_and(|row| is_there(&row.place))
         });
-        let held = plan.actions.iter().filter(|action| action.held.is_some());
         Self {
             is_decided: !outcomes.any(|one| matches!(one, Outcome::Unknown | Outcome::Excluded)),
             is_quiet: plan.actions.is_empty()
@@ -63,9 +60,6 @@ impl PlanSummary {
                 && observed.base.articles.values().all(base_is_current),
             is_still: records_nothing && plan.actions.iter().all(|action| action.held.is_some()),
             unknown: unknown.collect(),
-            fingerprints: held
-                .map(|action| (action.key(), action.fingerprint()))
-                .collect(),
         }
     }
 }
@@ -162,7 +156,6 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         &engine.request,
         report,
         &summary.unknown,
-        &summary.fingerprints,
     )?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);

@@ -363,6 +363,7 @@ fn restore_one<D: Disk>(
             status: Status::Done,
             reason: Some(file.described()),
             rule: None,
+            fingerprint: None,
             fields: file.fields,
         });
     }

@@ -125,6 +125,7 @@ fn update(path: String, status: Status, reason: Option<String>) -> Line {
         status,
         reason,
         rule: None,
+        fingerprint: None,
     }
 }
 

@@ -385,6 +385,7 @@ fn a_dry_run_plans_all_but_what_a_category_says_or_a_count_releases_after_a_wait
         status: Status::Done,
         reason: None,
         rule: None,
+        fingerprint: None,
     };
     let report = |action, side| {
         let mut report = Report::new(false);
@@ -421,6 +422,7 @@ fn a_dry_run_need_not_plan_what_the_service_refuses() {
             status,
             reason: reason.map(str::to_owned),
             rule: None,
+            fingerprint: None,
         });
         report
     };

@@ -119,6 +119,7 @@ fn of_a_plan_only_the_copy_at_a_place_that_a_file_was_leaving_is_left_out() {
             status: Status::Planned,
             reason: None,
             rule: None,
+            fingerprint: None,
         });
         let left = moving().cut(planned).actions;
         assert_eq!(

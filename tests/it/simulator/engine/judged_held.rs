@@ -83,6 +83,7 @@ fn held_because(reason: Option<&str>, id: Option<ArticleId>) -> Option<String> {
         status: Status::Held,
         reason: reason.map(str::to_owned),
         rule: None,
+        fingerprint: None,
     });
     let store = Store::in_memory(&binding()).expect("a state");
     held::i12_told(&mut world, &store, &report);
