@@ -50,7 +50,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
         Ok(created) => return category_born(&mut engine.journal(), new, created, state),
         Err(error) => error,
     };
-    state.obstacles.block_folder(folder);
+    state.obstacles.block(action);
     if error.kind == ErrorKind::Refused {
         error.message = format!(
             "{}; if the workspace has a category \"{}\", which the API does not list, put its id into \

@@ -2,7 +2,7 @@
 //! scanned. Both versions of the file go into the history.
 
 use super::ApplyState;
-use super::record::{category_row, row_renamed, rows_along};
+use super::record::{category_row, row_renamed, rows_along, rows_moved};
 use crate::engine::form::{MAX_YAML, category_file, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::entry::HistoryEntry;
@@ -12,7 +12,7 @@ use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durabilit
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp};
+use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side};
 use crate::reconcile::plan::SettleCategory;
 use crate::reconcile::snapshot::LocalCategory;
 use crate::state::{Deed, RowChange};
@@ -116,14 +116,18 @@ fn move_folder<D: Disk>(
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
     let old = state.observed.base.categories.get(&settle.id);
     let row = old.map(|old| row_renamed(old, to, pulled));
-    let below = rows_below(state, from, to);
-    let articles = below.into_iter().map(Box::new).map(RowChange::Article);
+    let articles = rows_moved(&state.observed.base, from, to);
+    let articles = articles.map(Box::new).map(RowChange::Article);
     let category = row.map(Box::new).map(RowChange::Category);
     let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
     journal.rename_folder(from, to, &rows)??;
     for row in &rows {
         apply_to_base(&mut state.observed.base, row);
     }
+    let stamps = &mut state.observed.mirror.stamps;
+    let moved = stamps.iter().filter(|(place, _)| place.folder == from);
+    let moved = moved.map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp));
+    stamps.extend(moved.collect::<Vec<_>>());
     let copies = std::mem::take(&mut state.observed.local.copies).into_iter();
     let moved = copies.map(|(mut copy, names)| {
         if copy.folder == from {
@@ -161,30 +165,6 @@ fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> 
         rows.push(RowChange::Event(Box::new(event)));
     }
     rows
-}
-
-/// Returns the rows of the articles in a renamed folder, and moves their stamps along.
-fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
-    let stamps: Vec<(Place, Stamp)> = state
-        .observed
-        .mirror
-        .stamps
-        .iter()
-        .filter(|(place, _)| place.folder == from)
-        .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
-        .collect();
-    state.observed.mirror.stamps.extend(stamps);
-    state
-        .observed
-        .base
-        .articles
-        .values()
-        .filter(|row| row.place.folder == from)
-        .map(|row| ArticleRow {
-            place: Place::new(to, row.place.file.clone()),
-            ..row.clone()
-        })
-        .collect()
 }
 
 /// Returns a folder's `_category.yaml` as it was scanned; `None`: there was none.

@@ -219,7 +219,17 @@ pub(super) fn row_renamed(row: &CategoryRow, folder: &str, slug: Option<&str>) -
 }
 
 /// Returns the rows of the articles in a renamed folder, at their new places, because pairing looks for their files
-/// there; also of articles whose own category has another folder. A file that stayed behind keeps its place.
+/// there; also of articles whose own category has another folder.
+pub(super) fn rows_moved(base: &Base, from: &str, to: &str) -> impl Iterator<Item = ArticleRow> {
+    let rows = base.articles.values();
+    let rows = rows.filter(move |row| row.place.folder == from);
+    rows.map(move |row| ArticleRow {
+        place: Place::new(to, row.place.file.clone()),
+        ..row.clone()
+    })
+}
+
+/// Returns the rows of the articles in a folder that a person renamed. A file that stayed behind keeps its place.
 pub(super) fn rows_along(
     base: &Base,
     observed: &Observation,
@@ -239,13 +249,8 @@ pub(super) fn rows_along(
         .chain(unknown)
         .filter(|place| place.folder == *from || place.folder == *to)
         .collect();
-    let rows = base.articles.values();
-    rows.filter(|row| row.place.folder == *from)
-        .map(|row| (row, Place::new(to, row.place.file.clone())))
-        .filter(|(row, place)| lying.contains(place) || !lying.contains(&row.place))
-        .map(|(row, place)| ArticleRow {
-            place,
-            ..row.clone()
-        })
+    let is_left = |place: &Place| lying.contains(&Place::new(from, place.file.clone()));
+    rows_moved(base, from, to)
+        .filter(|row| lying.contains(&row.place) || !is_left(&row.place))
         .collect()
 }

@@ -168,11 +168,6 @@ impl Obstacles {
         Some((status, reason))
     }
 
-    /// Blocks the steps in a folder.
-    pub(super) fn block_folder(&mut self, folder: &str) {
-        self.categories.insert(folder.to_owned());
-    }
-
     /// Blocks the steps in a category's folder, under its old name and its new one.
     pub(super) fn block_category(&mut self, settle: &SettleCategory) {
         self.categories.extend(settle.from.clone());
