@@ -87,11 +87,7 @@ impl Output {
     pub fn json_failure(self, mut report: Report, failure: &Failure) -> io::Result<()> {
         let error = format!("{:#}", failure.error);
         report.outcome = failure.code.of_report();
-        report.problems.push(Problem {
-            path: String::new(),
-            id: None,
-            message: error,
-        });
+        report.problems.push(Problem::at("", None, error));
         self.json_report(&report, Some(failure), failure.code)
     }
 

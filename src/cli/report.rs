@@ -60,11 +60,8 @@ fn with_failures(session_report: &SessionReport) -> Report {
     let mut report = session_report.report.clone();
     let failures = session_report.failures.iter();
     report.problems.extend(failures.filter_map(|failure| {
-        Some(Problem {
-            path: failure.path.clone()?,
-            id: None,
-            message: failure.message.clone(),
-        })
+        let path = failure.path.as_ref()?;
+        Some(Problem::at(path, None, &failure.message))
     }));
     report
 }

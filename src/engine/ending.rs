@@ -147,12 +147,9 @@ impl Refused {
 
     /// Makes a problem, for a report with other requests that were carried out.
     pub fn problem(self) -> Problem {
-        Problem {
-            // A problem is one line.
-            message: self.to_string().replace("\n ", ""),
-            path: self.path,
-            id: self.id,
-        }
+        // A problem is one line.
+        let message = self.to_string().replace("\n ", "");
+        Problem::at(self.path, self.id, message)
     }
 
     /// Combines refusals, where every request was refused; `None`: there are no refusals.

@@ -60,9 +60,7 @@ impl Settings {
         let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
         Digest::of_parts(&parts.map(str::as_bytes)).to_string()
     }
-}
 
-impl Settings {
     /// The defaults, for a mirror of one workspace.
     pub fn new(workspace: WorkspaceId) -> Self {
         Self {

@@ -237,15 +237,13 @@ fn end_missing(
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     if let Some(row) = &creation.row {
-        observed.problems.push(Problem {
-            path: creation.place.to_string(),
-            id: Some(row.id),
-            message: format!(
-                "article {} was created from this file, which went before it got its `id:` line; the article stays on \
-                 the service, and has a file again once the service lists it",
-                row.id
-            ),
-        });
+        let message = format!(
+            "article {} was created from this file, which went before it got its `id:` line; the article stays on \
+             the service, and has a file again once the service lists it",
+            row.id
+        );
+        let problem = Problem::at(&creation.place, Some(row.id), message);
+        observed.problems.push(problem);
     }
     drop_creation(store, creation)
 }

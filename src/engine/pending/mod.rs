@@ -348,12 +348,8 @@ pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, 
     for change in pending(store)? {
         let id = change.id();
         let row = store.article(id)?;
-        let problem = Problem {
-            path: row.map(|row| row.place.to_string()).unwrap_or_default(),
-            id: Some(id),
-            message: PENDING.to_owned(),
-        };
-        problems.push((id, problem));
+        let path = row.map(|row| row.place.to_string()).unwrap_or_default();
+        problems.push((id, Problem::at(path, Some(id), PENDING)));
     }
     Ok(problems)
 }

@@ -355,14 +355,10 @@ fn held(store: &Store, changes: &[Change]) -> anyhow::Result<Vec<Open>> {
 fn failed(store: &Store) -> anyhow::Result<Vec<Problem>> {
     let failed = open_actions::failed(store)?.into_iter();
     Ok(failed
-        .map(|failed| Problem {
-            path: failed.path,
-            id: failed.id,
-            message: format!(
-                "{} failed: {}; the next sync tries again",
-                failed.action.verb(),
-                failed.reason
-            ),
+        .map(|failed| {
+            let (verb, reason) = (failed.action.verb(), failed.reason);
+            let message = format!("{verb} failed: {reason}; the next sync tries again");
+            Problem::at(failed.path, failed.id, message)
         })
         .collect())
 }
