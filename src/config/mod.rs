@@ -34,7 +34,7 @@ pub use token::TokenSource;
 pub use values::{parse_cron, parse_listen, parse_poll, parse_service, parse_workspace};
 
 pub use crate::model::limits::{BudgetLimits, MaxDeletes, OnConflict};
-use crate::model::{CategoryId, WorkspaceId};
+use crate::model::{CategoryId, Flags, WorkspaceId};
 use chrono_tz::Tz;
 use croner::Cron;
 use std::{path::PathBuf, time::Duration};
@@ -163,7 +163,7 @@ pub struct Options {
     /// Whether absent articles are probed by an update that changes nothing.
     pub probe: bool,
     /// The flags of a new article whose file has none.
-    pub new_articles: NewArticles,
+    pub new_articles: Flags,
     /// Which branch of a git repository is published.
     pub git_branch: PublishedBranch,
     /// The limit on requests.
@@ -192,15 +192,6 @@ pub enum Poll {
     Cron(Box<Cron>),
 }
 
-/// The flags of a new article whose file has none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NewArticles {
-    /// Whether readers can see it.
-    pub enabled: bool,
-    /// Whether it is a draft.
-    pub draft: bool,
-}
-
 /// How long versions are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
@@ -224,10 +215,7 @@ impl Options {
             max_deletes: MaxDeletes::default(),
             on_conflict: OnConflict::Hold,
             probe: true,
-            new_articles: NewArticles {
-                enabled: true,
-                draft: false,
-            },
+            new_articles: Flags::SHOWN,
             git_branch: PublishedBranch::Auto,
             budget: BudgetLimits::default(),
             history: HistoryLimits {

@@ -92,9 +92,9 @@ fn every_key_is_read() {
             },
             on_conflict: OnConflict::Remote,
             probe: false,
-            new_articles: NewArticles {
-                enabled: false,
-                draft: true
+            new_articles: Flags {
+                enabled: Some(false),
+                draft: Some(true)
             },
             git_branch: PublishedBranch::Named("main".into()),
             budget: BudgetLimits {

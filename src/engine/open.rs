@@ -41,8 +41,7 @@ pub fn settings(config: &Config, root: &Root) -> Settings {
         max_deletes: options.max_deletes,
         on_conflict: options.on_conflict,
         probe: options.probe,
-        new_enabled: options.new_articles.enabled,
-        new_draft: options.new_articles.draft,
+        new_articles: options.new_articles,
         keep_days: options.history.keep_days,
         keep_versions: options.history.keep_versions,
     }

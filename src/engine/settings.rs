@@ -6,7 +6,7 @@
 
 use crate::mirror::layout::Layout;
 use crate::model::path::fold;
-use crate::model::{ArticleId, CategoryId, Digest, Place, Timestamp, WorkspaceId};
+use crate::model::{ArticleId, CategoryId, Digest, Flags, Place, Timestamp, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict, Policy};
@@ -31,10 +31,8 @@ pub struct Settings {
     pub on_conflict: OnConflict,
     /// Whether absent articles are probed.
     pub probe: bool,
-    /// The default of `enabled` for new files.
-    pub new_enabled: bool,
-    /// The default of `draft` for new files.
-    pub new_draft: bool,
+    /// The flags of new articles whose files have none.
+    pub new_articles: Flags,
     /// Days that versions are kept.
     pub keep_days: u32,
     /// Versions that are kept of every article, however old.
@@ -47,8 +45,7 @@ impl Settings {
             direction: request.direction,
             on_conflict: request.prefer.unwrap_or(self.on_conflict),
             scope: request.scope.iter().collect(),
-            new_enabled: self.new_enabled,
-            new_draft: self.new_draft,
+            new_articles: self.new_articles,
             resolve: request.resolve.clone(),
             wanted_categories: self.categories.clone(),
         }
@@ -71,8 +68,7 @@ impl Settings {
             max_deletes: MaxDeletes::default(),
             on_conflict: OnConflict::Hold,
             probe: true,
-            new_enabled: true,
-            new_draft: false,
+            new_articles: Flags::SHOWN,
             keep_days: 90,
             keep_versions: 20,
         }

@@ -108,6 +108,21 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// The flags of an article that readers see.
+    pub const SHOWN: Self = Self {
+        enabled: Some(true),
+        draft: Some(false),
+    };
+
+    /// Returns these flags, and those of another article for the unknown ones.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            enabled: self.enabled.or(other.enabled),
+            draft: self.draft.or(other.draft),
+        }
+    }
+
     /// Returns whether an article with these flags is expected to be absent from listings.
     pub fn hides(self) -> bool {
         self.enabled == Some(false) || self.draft == Some(true)

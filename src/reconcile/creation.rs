@@ -77,8 +77,7 @@ pub(super) fn new_file_for(
     }
     let mut seen = seen.clone();
     if seen.visibility == Visibility::Published {
-        seen.flags.enabled.get_or_insert(true);
-        seen.flags.draft.get_or_insert(false);
+        seen.flags = seen.flags.or(Flags::SHOWN);
     }
     let file_flags = match seen.visibility {
         Visibility::Published => Flags::default(),
@@ -144,10 +143,7 @@ pub(super) fn create_remote(
         Step::CreateArticle {
             place,
             version: file.version.clone(),
-            flags: Flags {
-                enabled: Some(file.flags.enabled.unwrap_or(world.policy.new_enabled)),
-                draft: Some(file.flags.draft.unwrap_or(world.policy.new_draft)),
-            },
+            flags: file.flags.or(world.policy.new_articles),
             instead_of,
         },
     );

@@ -260,13 +260,10 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
         send: None,
         unsent: file.flags,
     };
-    let wish = file
-        .flags
-        .enabled
-        .unwrap_or(planner.world.policy.new_enabled);
+    let wish = file.flags.or(planner.world.policy.new_articles).enabled;
     let wished = row.is_some() && file.flags.enabled != was.enabled;
-    if wished && Some(wish) != shown.enabled {
-        change.send = Some(wish);
+    if wished && wish != shown.enabled {
+        change.send = wish;
         change.unsent.enabled = was.enabled;
     } else if !wished && shown.enabled != known.enabled {
         let on = shown.enabled;
@@ -301,27 +298,18 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
 /// Returns whether the entry of an unchanged article in a listing agrees with the known flags. `own`: our own last
 /// write made the revision.
 pub(crate) fn listed_as_known(own: bool, listed: Flags, known: Flags) -> bool {
-    own || in_listing(listed) == known
+    own || listed.or(Flags::SHOWN) == known
 }
 
-/// Returns the flags of a listed article: unless stated otherwise, a listed article is published.
-fn in_listing(flags: Flags) -> Flags {
-    Flags {
-        enabled: Some(flags.enabled.unwrap_or(true)),
-        draft: Some(flags.draft.unwrap_or(false)),
-    }
-}
-
-/// Returns the flags that the service shows. A listed article is published, unless our own last write may still be
-/// missing from the listing (replica lag).
+/// Returns the flags that the service shows. Unless stated otherwise, a listed article is published, but our own last
+/// write may still be missing from the listing (replica lag).
 fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
     match (seen.visibility, row) {
         (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,
-        (Visibility::Published, _) => in_listing(seen.flags),
-        (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
-            enabled: seen.flags.enabled.or(known.enabled),
-            draft: seen.flags.draft.or(known.draft),
-        },
+        (Visibility::Published, _) => seen.flags.or(Flags::SHOWN),
+        (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => {
+            seen.flags.or(known)
+        }
     }
 }
 

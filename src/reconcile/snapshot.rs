@@ -249,10 +249,8 @@ pub struct Policy {
     pub on_conflict: OnConflict,
     /// The paths in scope.
     pub scope: Scope,
-    /// `enabled` for new files without that key.
-    pub new_enabled: bool,
-    /// `draft` for new files without that key.
-    pub new_draft: bool,
+    /// The flags of new articles whose files have none.
+    pub new_articles: Flags,
     /// Conflicts that this command settles by a person's decision.
     pub resolve: BTreeMap<ArticleId, Decision>,
     /// Categories named in the settings: their folders are created even without articles.
@@ -266,8 +264,7 @@ impl Policy {
             direction,
             on_conflict,
             scope: Scope::default(),
-            new_enabled: true,
-            new_draft: false,
+            new_articles: Flags::SHOWN,
             resolve: BTreeMap::new(),
             wanted_categories: BTreeSet::new(),
         }

@@ -16,7 +16,7 @@ pub(super) fn agreed(
     let mut lines = Vec::new();
     for one in planned {
         for file in &one.found {
-            let what = match file.goes_live(&config.options.new_articles) {
+            let what = match file.goes_live(config.options.new_articles) {
                 None => continue,
                 Some(GoesLive::Changed) => "changes",
                 Some(GoesLive::Created) => "is a new article",

@@ -52,10 +52,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     };
     state.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
-    let defaults = Flags {
-        enabled: Some(engine.settings.new_enabled),
-        draft: Some(engine.settings.new_draft),
-    };
+    let defaults = engine.settings.new_articles;
     // The article exists and is recorded; a failure of its file is left to the next cycle.
     let row = match write_id(&mut engine.journal(), defaults, new, &row, state)? {
         Ok(row) => row,
@@ -210,10 +207,7 @@ fn record_answer(
     sent: &Sent,
     article: RemoteArticle,
 ) -> anyhow::Result<Box<ArticleRow>> {
-    let flags = Flags {
-        enabled: article.flags.enabled.or(sent.flags.enabled),
-        draft: article.flags.draft.or(sent.flags.draft),
-    };
+    let flags = article.flags.or(sent.flags);
     let row = Box::new(ArticleRow {
         remote: version_of(&article, &sent.version),
         revision: article.revision.clone(),

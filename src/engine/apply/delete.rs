@@ -12,7 +12,7 @@ use crate::engine::pending::{PENDING, is_pending};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
+use crate::model::{ArticleId, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
@@ -156,11 +156,7 @@ pub(super) fn rows_when_deleted(
 
 /// Returns a note for the log whether an article was hidden: if it comes back, it must stay hidden.
 fn visibility_note(row: &ArticleRow) -> String {
-    let (there, here) = (row.remote_flags, row.file_flags);
-    noted(Flags {
-        enabled: there.enabled.or(here.enabled),
-        draft: there.draft.or(here.draft),
-    })
+    noted(row.remote_flags.or(row.file_flags))
 }
 
 /// Returns the last revision of the version to be deleted: a colleague may have saved it again unchanged since the

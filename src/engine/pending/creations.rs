@@ -217,16 +217,17 @@ pub(in crate::engine) fn record_created(
 /// Returns the base's flags of a file that was sent with `sent` and has `now`: a flag equal to the sent one is no new
 /// edit.
 fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
-    let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
-        if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
+    let usual = settings.new_articles;
+    let said = |now: Option<bool>, sent: Option<bool>, usual: Option<bool>| {
+        if sent.is_none() || now.or(usual) == sent {
             now
         } else {
             sent
         }
     };
     Flags {
-        enabled: said(now.enabled, sent.enabled, settings.new_enabled),
-        draft: said(now.draft, sent.draft, settings.new_draft),
+        enabled: said(now.enabled, sent.enabled, usual.enabled),
+        draft: said(now.draft, sent.draft, usual.draft),
     }
 }
 

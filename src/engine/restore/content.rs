@@ -182,16 +182,16 @@ impl<D: Disk> Preparer<'_, D> {
             None => composed(*id, (place, &slug), version, flags, text),
             Some(form) => {
                 // The base has the flags of a known article; an older file may have others.
-                let form_flags = if row.is_some() {
-                    Flags::default()
+                let flags = if row.is_some() {
+                    flags
                 } else {
-                    form.flags()
+                    flags.or(form.flags())
                 };
                 form.edit(&Changes {
                     id: *id,
                     slug: slug_key(place, &slug, form.slug()),
-                    enabled: Some(flags.enabled.or(form_flags.enabled)),
-                    draft: Some(flags.draft.or(form_flags.draft)),
+                    enabled: Some(flags.enabled),
+                    draft: Some(flags.draft),
                     text: Some(text),
                     ..Changes::words(version)
                 })
@@ -251,10 +251,7 @@ impl<D: Disk> Preparer<'_, D> {
 /// no flags: without this line, a restored text would publish the article.
 fn lost_flags(document: &Document, row: &ArticleRow) -> Option<Flags> {
     let (now, agreed) = (document.flags(), row.file_flags);
-    let flags = Flags {
-        enabled: now.enabled.or(agreed.enabled),
-        draft: now.draft.or(agreed.draft),
-    };
+    let flags = now.or(agreed);
     (flags != now && agreed.hides()).then_some(flags)
 }
 

@@ -17,7 +17,6 @@ mod write;
 pub use super::ending::Refused;
 pub use target::Target;
 
-use crate::config::NewArticles;
 use crate::engine::journal::Journal;
 use crate::engine::journal::recover::Recovered;
 use crate::engine::mirror_view::MirrorView;
@@ -28,7 +27,7 @@ use crate::engine::report::{Line, Status};
 use crate::engine::{Engine, cycle, history};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::{ArticleId, Digest, ExitCode, Field, Place, Side, Stamp};
+use crate::model::{ArticleId, Digest, ExitCode, Field, Flags, Place, Side, Stamp};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
@@ -153,7 +152,7 @@ impl RestoredFile {
 
     /// Predicts the effect on readers; `None`: no change. `fresh`: the flags of a new article whose file has none. In
     /// doubt a version goes live.
-    pub fn goes_live(&self, fresh: &NewArticles) -> Option<GoesLive> {
+    pub fn goes_live(&self, fresh: Flags) -> Option<GoesLive> {
         if self.is_silent {
             return None;
         }
@@ -166,9 +165,7 @@ impl RestoredFile {
         if self.target.id.is_some() {
             return (!flags.hides()).then_some(GoesLive::Changed);
         }
-        let enabled = flags.enabled.unwrap_or(fresh.enabled);
-        let is_live = enabled && !flags.draft.unwrap_or(fresh.draft);
-        is_live.then_some(GoesLive::Created)
+        (!flags.or(fresh).hides()).then_some(GoesLive::Created)
     }
 
     /// The version's cause in the history, which leads from the new article to the old one.

@@ -160,8 +160,8 @@ async fn s4_6_a_new_file_becomes_an_article_and_keeps_its_comments() {
 async fn s4_6_enabled_and_draft_come_from_the_file_else_from_the_settings() {
     let mut world = World::new().await;
     world.category("start");
-    world.settings.new_enabled = false;
-    world.settings.new_draft = true;
+    world.settings.new_articles.enabled = Some(false);
+    world.settings.new_articles.draft = Some(true);
     let category = world.sandbox().categories()[0].id;
     world.write(
         "start/_category.yaml",

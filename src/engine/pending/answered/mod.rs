@@ -139,8 +139,7 @@ fn as_answered(update: &Update, mut row: ArticleRow, answer: &RemoteArticle) -> 
     let is_shown_otherwise = (update.enabled.is_none() && differ(told.enabled, known.enabled))
         || differ(told.draft, known.draft);
     if !is_shown_otherwise {
-        row.remote_flags.enabled = told.enabled.or(known.enabled);
-        row.remote_flags.draft = told.draft.or(known.draft);
+        row.remote_flags = told.or(known);
     }
     if row.remote_flags.hides() {
         row.visibility = Visibility::Unpublished;
