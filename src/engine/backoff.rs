@@ -45,8 +45,9 @@ pub(super) enum Answer {
         remote: Remote,
         file: Option<Digest>,
     },
-    /// The listing had an old copy of the article.
-    OldCopy,
+    /// The listing showed a superseded version of the article.
+    #[serde(rename = "old_copy")]
+    StaleRead,
     /// The reason that a category cannot be read; `foreign`: it is another workspace's.
     Category { why: String, foreign: bool },
 }
@@ -123,11 +124,11 @@ impl Backoff {
         })
     }
 
-    /// Returns whether the back-off for a target still runs. If the clock went back, it does not. After an old copy there
+    /// Returns whether the back-off for a target still runs. If the clock went back, it does not. After a stale read there
     /// is none.
     pub(super) fn is_backing_off(&self, target: Target) -> bool {
         let attempt = self.attempts.get(&target);
-        let attempt = attempt.filter(|_| !self.had_old_copy(target));
+        let attempt = attempt.filter(|_| !self.had_stale_read(target));
         attempt.is_some_and(|attempt| {
             let wait = match attempt.failures {
                 0 => ASK_AGAIN,
@@ -206,11 +207,11 @@ impl Backoff {
         answered.filter(|answered| answered.revision == seen.revision)
     }
 
-    /// Returns whether the last listing had an old copy of an article.
-    pub(super) fn had_old_copy(&self, article: Target) -> bool {
+    /// Returns whether the last listing was a stale read of an article.
+    pub(super) fn had_stale_read(&self, article: Target) -> bool {
         let attempt = self.attempts.get(&article);
         let answer = attempt.and_then(|attempt| attempt.answer.as_deref());
-        answer.and_then(|answer| serde_json::from_str(answer).ok()) == Some(Answer::OldCopy)
+        answer.and_then(|answer| serde_json::from_str(answer).ok()) == Some(Answer::StaleRead)
     }
 
     /// Returns the reason that a category could not be read, and whether the category is another workspace's; `None`:
@@ -267,7 +268,7 @@ pub(super) fn attempts_after(
         }
     }
     for (target, attempt) in &before.attempts {
-        if observed.extent.lists() && before.had_old_copy(*target) {
+        if observed.extent.lists() && before.had_stale_read(*target) {
             // The listing has the present version by now, or the article left it.
             answers.entry(*target).or_default();
         }

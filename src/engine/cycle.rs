@@ -4,7 +4,7 @@ use crate::engine::apply::{
     PlanSummary, apply, finish_cycle, refresh_stamps, remove_settled_copies,
 };
 use crate::engine::ending::service_stop;
-use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
+use crate::engine::facts::{facts, forget_parked, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
@@ -193,7 +193,7 @@ fn plan_for<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut observed: Observation,
 ) -> anyhow::Result<(Plan, Observation)> {
-    observed.mark_old_copies();
+    observed.mark_read_first();
     if engine.git.is_there() {
         observed.reopen_conflicts();
     }
@@ -230,7 +230,7 @@ fn plan_for<S: Service, D: Disk>(
     if let Some(doubt) = &observed.doubt {
         reconcile::guard::hold_restores(&mut plan, doubt);
     }
-    forget_refusals(&mut engine.store, &plan, &observed)?;
+    forget_parked(&mut engine.store, &plan, &observed)?;
     forget_restored(&mut engine.store, &observed)?;
     end_taken(&mut engine.store, &observed)?;
     plan.problems.append(&mut observed.problems);

@@ -116,7 +116,7 @@ fn elsewhere<S: Service, D: Disk>(
 }
 
 /// Removes the refusals of actions that changed and, after a complete cycle, the refusals without an action.
-pub(super) fn forget_refusals(
+pub(super) fn forget_parked(
     store: &mut Store,
     plan: &Plan,
     observed: &Observation,

@@ -26,7 +26,7 @@ pub(super) const LAST_POLL: &str = "last_poll";
 pub(super) const VALIDATOR: &str = "listing_validator";
 
 /// The number of articles of the last listing that were not read, because the budget was spent or a person stopped.
-pub(super) const UNREAD: &str = "unread";
+pub(super) const NOT_FETCHED: &str = "unread";
 
 /// The result of a listing.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub(super) struct Listing {
     pub(super) categories: BTreeMap<CategoryId, RemoteCategory>,
     pub(super) figures: BTreeMap<ArticleId, FigureRow>,
     /// Errors of entries whose id could not be read.
-    pub(super) nameless: Vec<String>,
+    pub(super) unidentified: Vec<String>,
     pub(super) end: Option<ListEnd>,
     /// Articles whose entries are known: they equal the base.
     pub(super) known: Vec<ArticleId>,
@@ -119,7 +119,7 @@ impl Listing {
                 Ok(())
             }
             Listed::Unreadable { id: None, why } => {
-                self.nameless.push(why);
+                self.unidentified.push(why);
                 Ok(())
             }
             Listed::Retracted { ids, without_id } => {
@@ -136,8 +136,8 @@ impl Listing {
         self.figures.retain(|id, _| !ids.contains(id));
         self.known.retain(|id| !ids.contains(id));
         self.entries.retain(|entry| !ids.contains(&entry.article));
-        let left = self.nameless.len().saturating_sub(without_id);
-        self.nameless.truncate(left);
+        let left = self.unidentified.len().saturating_sub(without_id);
+        self.unidentified.truncate(left);
     }
 
     /// Adds articles from the base: those with known entries, or all that were listed before, if the service answered
@@ -164,7 +164,7 @@ impl Listing {
         }
     }
 
-    /// Adds one article. An article in the revision that we deleted is an old copy, and is dropped.
+    /// Adds one article. An article in the revision that we deleted is a stale read, and dropped.
     pub(super) fn article(
         &mut self,
         article: RemoteArticle,

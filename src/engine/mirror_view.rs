@@ -116,7 +116,7 @@ impl MirrorView {
             .files
             .iter()
             .filter(|(id, _)| !base.articles.contains_key(id) && !base.conflicts.contains_key(id));
-        let created = unknown.map(|(_, file)| file).chain(&paired.fresh);
+        let created = unknown.map(|(_, file)| file).chain(&paired.new_files);
         let created = created.map(|file| Difference {
             row: None,
             file: Some(file),

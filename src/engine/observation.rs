@@ -120,7 +120,7 @@ pub(super) struct ServiceSide {
     /// Whether a response showed a published article that the listing lacks, or has under another revision or as an old
     /// copy: the listing's validator does not cover that article.
     pub(super) validator_unsafe: bool,
-    /// Articles whose version may be stale (a stored answer, two different answers, a possible old copy): they are read
+    /// Articles whose version may be stale (a stored answer, two different answers, a possible stale read): they are read
     /// again before a write.
     pub(super) read_first: BTreeSet<ArticleId>,
     /// The memory of the listing's entries, to be stored with their figures.
@@ -128,7 +128,7 @@ pub(super) struct ServiceSide {
     /// The reason to send no more requests.
     pub(super) stop: Option<Stop>,
     /// The number of listed articles whose bodies, or whose new categories, were not read.
-    pub(super) unread: usize,
+    pub(super) not_fetched: usize,
 }
 
 impl Observation {
@@ -153,7 +153,7 @@ impl Observation {
             && self.base.conflicts.is_empty()
             && self.remote.foreign.is_empty()
             && local.unknown.is_empty()
-            && local.unread.is_empty()
+            && local.unreadable_files.is_empty()
             && local.unreadable.is_empty()
             && local.unready_categories.is_empty()
             && local.copies.is_empty()
@@ -167,7 +167,7 @@ impl Observation {
         let unknown = local.unknown.iter().filter_map(|unknown| unknown.id);
         local.first
             && self.doubt.is_none()
-            && local.unread.is_empty()
+            && local.unreadable_files.is_empty()
             && files
                 .chain(unknown)
                 .chain(self.paired.unknown.keys().copied())
@@ -186,17 +186,17 @@ impl Observation {
         }
     }
 
-    /// Marks articles whose response was an old copy, a stale read of a superseded version. Such a version counts as
+    /// Marks articles whose response was a stale read of a superseded version. Such a version counts as
     /// the result of our own last write, and the article is read before a write.
-    pub(super) fn mark_old_copies(&mut self) {
-        let old = self.old_copies(&self.base);
+    pub(super) fn mark_read_first(&mut self) {
+        let old = self.stale_reads(&self.base);
         self.service.validator_unsafe |= !old.is_empty();
         self.service.read_first.extend(old);
         self.mark_unclaimed_revisions();
     }
 
-    /// Returns the articles whose response was an old copy.
-    pub(super) fn old_copies(&self, base: &Base) -> Vec<ArticleId> {
+    /// Returns the articles whose response was a stale read.
+    pub(super) fn stale_reads(&self, base: &Base) -> Vec<ArticleId> {
         let articles = &self.remote.articles;
         let is_old = |row: &&ArticleRow| {
             let seen = articles.get(&row.id).and_then(Remote::present);
@@ -208,7 +208,7 @@ impl Observation {
     }
 
     /// Marks articles with the content of our own last write under an unknown revision. Either a colleague saved them
-    /// unchanged; or the PUT was carried out twice after a lost response, and this is an old copy of the first one's
+    /// unchanged; or the PUT was carried out twice after a lost response, and this is a stale read of the first one's
     /// result.
     fn mark_unclaimed_revisions(&mut self) {
         let articles = &self.remote.articles;

@@ -271,7 +271,7 @@ fn unrecorded(action: &Action) -> Option<String> {
     let Step::Conflict(conflict) = &action.step else {
         return None;
     };
-    conflict.fresh.then(|| {
+    conflict.needs_copy.then(|| {
         format!(
             "{}, so this will be a conflict: `kbsync sync` shows both versions, and `kbsync resolve` settles it afterwards",
             conflict.reason

@@ -28,7 +28,7 @@ pub(super) fn plan_articles(planner: &mut Planner<'_>) {
         let outcome = article(planner, id);
         planner.plan.outcomes.insert(Key::Article(id), outcome);
     }
-    for file in &world.paired.fresh {
+    for file in &world.paired.new_files {
         let outcome = if world.policy.covers(&file.place) {
             create_remote(planner, file, None)
         } else {
@@ -55,7 +55,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     let unlisted = Remote::Unknown("it was not listed".to_owned());
     match (entry_of(world, id).unwrap_or(&unlisted), row, file) {
         (Remote::Present(seen), row, Some(file)) => {
-            let seen = &fresh_or_base(row, seen);
+            let seen = &present_or_base(row, seen);
             meet(
                 planner,
                 Case {
@@ -67,7 +67,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
             )
         }
         (Remote::Present(seen), Some(row), None) => {
-            let seen = fresh_or_base(Some(row), seen);
+            let seen = present_or_base(Some(row), seen);
             removed(planner, id, row, &seen)
         }
         (Remote::Present(seen), None, None) => create_local(planner, id, seen),
@@ -84,7 +84,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
             unseen(planner, id, row, file, why, rule)
         }
         (Remote::Unknown(_), Some(_), None) => {
-            planner.plan.removed_unread += usize::from(world.policy.direction.pushes());
+            planner.plan.removed_unreadable += usize::from(world.policy.direction.pushes());
             Outcome::Unknown
         }
         (Remote::NotVisible(why) | Remote::Unknown(why), None, Some(file)) => {
@@ -124,7 +124,7 @@ pub(crate) fn is_outdated(row: &ArticleRow, version: &Version, revision: &Revisi
 }
 
 /// Replaces a stale read of a superseded version by the version that we wrote.
-fn fresh_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> {
+fn present_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> {
     match row {
         Some(row) if row.has_superseded(&seen.version, &seen.revision) => {
             Cow::Owned(Seen::recorded(row))

@@ -40,11 +40,11 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         let reason = reason(action, behind);
         if let Step::Conflict(conflict) = &mut action.step {
             // A conflict that was reported before stays a conflict.
-            if !conflict.fresh {
+            if !conflict.needs_copy {
                 continue;
             }
             // The planned copy is not written.
-            conflict.fresh = false;
+            conflict.needs_copy = false;
             action.held = None;
         }
         action.hold(HoldRule::Behind, reason);

@@ -66,7 +66,11 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         return;
     }
     // A command limited to some files still creates a category that one of the files needs.
-    let mut files = world.paired.fresh.iter().chain(world.paired.files.values());
+    let mut files = world
+        .paired
+        .new_files
+        .iter()
+        .chain(world.paired.files.values());
     let needed = world.policy.covers_folder(&local.folder)
         || files
             .any(|file| file.version.category == provisional && world.policy.covers(&file.place));
@@ -79,7 +83,7 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         ..CategoryVersion::default()
     });
     let near = near(world, local, &version.slug);
-    planner.push(Action::new(
+    planner.add(Action::new(
         Kind::CreateCategory,
         Side::Remote,
         None,
@@ -214,7 +218,7 @@ fn category_settle(
     let note = is_moved.then(|| new_address(&settle.seen.slug, &settle.file.slug));
     let path = settle.to.clone().unwrap_or_default();
     let step = Step::SettleCategory(Box::new(settle));
-    planner.push(Action {
+    planner.add(Action {
         fields,
         note,
         ..Action::new(kind, side, None, path, step)
@@ -245,7 +249,7 @@ fn hold_category(
     let mut action = Action::new(kind, side, None, &local.folder, Step::Wait);
     action.fields = fields;
     action.hold(HoldRule::Person, reason);
-    planner.push(action);
+    planner.add(action);
 }
 
 fn folder_after(
@@ -295,7 +299,7 @@ pub(super) fn missing_folders(planner: &mut Planner<'_>) {
                 settle.write = true;
                 let step = Step::SettleCategory(Box::new(settle));
                 let (kind, side) = (Kind::CreateCategory, Side::Local);
-                planner.push(Action::new(kind, side, None, folder, step));
+                planner.add(Action::new(kind, side, None, folder, step));
             }
             (None, Some(row)) => {
                 if let Some(folder) = folder_that_went(world, row, &version.slug) {
@@ -344,7 +348,7 @@ fn folder_gone(
     }));
     let mut action = Action::new(Kind::Forget, Side::Local, None, folder, step);
     action.note = Some(note.to_owned());
-    planner.push(action);
+    planner.add(action);
 }
 
 /// Holds articles whose category could not be created or read.

@@ -165,7 +165,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         };
         let mut action = undecided(id, &place, told);
         action.fields = fields;
-        return planner.push(action);
+        return planner.add(action);
     }
     let lies = standing.and_then(|conflict| copy_of(world.local, conflict));
     // A copy in another folder keeps the conflict open as well, so the message names its path.
@@ -205,11 +205,11 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         place,
         local: file.version.clone(),
         seen: Some(seen.clone()),
-        fresh: decided_too_late || !known || revised || lies.is_none(),
+        needs_copy: decided_too_late || !known || revised || lies.is_none(),
         copy: Some(copy),
         reason,
     }));
-    planner.push(action)
+    planner.add(action)
 }
 
 /// Returns the place of a conflict's copy, even if it was moved.

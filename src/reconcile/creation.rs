@@ -29,7 +29,7 @@ pub(super) fn homeless(
 
 pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen) -> Outcome {
     match new_file_for(planner, id, None, seen) {
-        Ok(settle) => planner.push(Action::settle(Kind::Create, Side::Local, settle)),
+        Ok(settle) => planner.add(Action::settle(Kind::Create, Side::Local, settle)),
         Err(outcome) => outcome,
     }
 }
@@ -111,7 +111,7 @@ fn unread_for(world: World<'_>, folder: &str, id: ArticleId) -> Option<String> {
         world.base.articles.values().any(|row| row.place == *place)
             || shown.any(|row| row.id != id && row.place == *place)
     };
-    let mut unread = world.local.unread.iter();
+    let mut unread = world.local.unreadable_files.iter();
     let file = unread.find(|place| {
         let near = world.local.first || place.folder == folder;
         near && !known(place)
@@ -147,5 +147,5 @@ pub(super) fn create_remote(
             instead_of,
         },
     );
-    planner.push(action)
+    planner.add(action)
 }

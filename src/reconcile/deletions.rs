@@ -82,7 +82,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     // Deletions that were just held because they empty a category count, too.
     waiting += all.len() - left;
     // Removed files whose articles could not be read count, too: no person has seen them yet.
-    waiting += usize::from(side == Side::Remote) * plan.removed_unread;
+    waiting += usize::from(side == Side::Remote) * plan.removed_unreadable;
     let against = against_deleting(facts, side, left, waiting, released);
     let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
     match against {

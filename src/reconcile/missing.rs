@@ -29,7 +29,7 @@ pub(super) fn removed(
     if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
         // There is no file, so no local version to keep, and the message says so.
         let place = place_in_conflict(world.base, conflict);
-        return planner.push(undecided(id, place, removed_in_conflict(place)));
+        return planner.add(undecided(id, place, removed_in_conflict(place)));
     }
     if !edited {
         if !world.policy.direction.pushes() {
@@ -46,7 +46,7 @@ pub(super) fn removed(
                 seen: Box::new(seen.clone()),
             },
         );
-        return planner.push(action);
+        return planner.add(action);
     }
     let settle = match new_file_for(planner, id, Some(&row.place), seen) {
         Ok(settle) => settle,
@@ -59,7 +59,7 @@ pub(super) fn removed(
         "its file was missing, but nobody removed it"
     };
     action.note = Some(note.to_owned());
-    planner.push(action)
+    planner.add(action)
 }
 
 pub(super) fn removed_unreadable(
@@ -75,7 +75,7 @@ pub(super) fn removed_unreadable(
     let reason = format!(
         "its file was removed, but the article cannot be read ({why}); delete it in the dashboard, or put the file back"
     );
-    planner.push(waiting(kind, side, id, &row.place, rule, reason))
+    planner.add(waiting(kind, side, id, &row.place, rule, reason))
 }
 
 pub(super) fn forget(planner: &mut Planner<'_>, id: ArticleId, row: &ArticleRow) -> Outcome {
@@ -86,7 +86,7 @@ pub(super) fn forget(planner: &mut Planner<'_>, id: ArticleId, row: &ArticleRow)
         &row.place,
         Step::Forget { id },
     );
-    planner.push(action)
+    planner.add(action)
 }
 
 /// Returns the last place of a file in conflict. A later rename of its folder does not move a missing file.
@@ -133,7 +133,7 @@ pub(super) fn gone(
             }
             let place = planner.placed(&file.place);
             planner.names.free(&place);
-            planner.push(Action::remove_file(id, place, file.version.clone()))
+            planner.add(Action::remove_file(id, place, file.version.clone()))
         }
         Some(Keep::Local | Keep::Both | Keep::Parts(_)) => create_remote(planner, file, Some(id)),
         None => {
@@ -158,10 +158,10 @@ pub(super) fn gone(
                 seen: None,
                 // An older copy stays until the conflict is settled.
                 copy: standing.and_then(|row| row.copy.clone()),
-                fresh: decided_too_late || standing.is_none_or(|row| row.remote.is_some()),
+                needs_copy: decided_too_late || standing.is_none_or(|row| row.remote.is_some()),
                 reason: reason.to_owned(),
             }));
-            planner.push(action)
+            planner.add(action)
         }
     }
 }
@@ -205,14 +205,14 @@ pub(super) fn vanished(
     if waits {
         let mut action = Action::remove_file(id, place, file.version.clone());
         action.hold(HoldRule::MassDeletion, why);
-        return planner.push(action);
+        return planner.add(action);
     }
     let (kind, side, rule) = (Kind::Delete, Side::Local, HoldRule::Person);
     let reason = format!(
         "the article left the listing, and nothing says whether it is gone ({why}); the file stays until it is published \
          again or known to be deleted"
     );
-    planner.push(waiting(kind, side, id, &place, rule, reason))
+    planner.add(waiting(kind, side, id, &place, rule, reason))
 }
 
 /// The article cannot be read: an edit is held, because it would overwrite a version that nobody has seen.
@@ -235,7 +235,7 @@ pub(super) fn unseen(
     let place = planner.placed(&file.place);
     let mut action = waiting(Kind::Update, Side::Remote, id, &place, rule, reason);
     action.fields = fields;
-    planner.push(action)
+    planner.add(action)
 }
 
 /// A file with an id that neither the state nor the service knows for certain. `why`: the reason that the article
@@ -255,7 +255,7 @@ pub(super) fn unknown_article_id(
         ),
     };
     let place = planner.placed(&file.place);
-    planner.push(undecided(id, &place, reason))
+    planner.add(undecided(id, &place, reason))
 }
 
 const NEW_ONE: &str = "remove the `id:` line to create a new article";

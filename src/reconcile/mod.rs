@@ -102,7 +102,7 @@ pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
     let articles = world.articles().map(Key::Article);
     let files = world
         .paired
-        .fresh
+        .new_files
         .iter()
         .map(|file| Key::File(file.place.clone()));
     articles
@@ -156,7 +156,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds an action. Returns the outcome for its article.
-    fn push(&mut self, action: Action) -> Outcome {
+    fn add(&mut self, action: Action) -> Outcome {
         self.plan.actions.push(action);
         Outcome::Planned
     }

@@ -292,7 +292,7 @@ pub struct Conflict {
     /// The copy beside the file; `None`: there is nothing to copy.
     pub copy: Option<String>,
     /// Whether the copy must be written: it is new, or the service's version has changed again.
-    pub fresh: bool,
+    pub needs_copy: bool,
     /// Why the versions could not be merged.
     pub reason: String,
 }
@@ -349,7 +349,7 @@ pub struct Plan {
     pub bodies: Bodies,
     /// The number of articles whose file was removed and whose version on the service could not be read. They stay
     /// untouched, but count as removals.
-    pub removed_unread: usize,
+    pub removed_unreadable: usize,
 }
 
 impl SettleCategory {

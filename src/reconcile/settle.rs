@@ -114,7 +114,7 @@ fn push_settle(
         (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
         _ => None,
     };
-    planner.push(Action {
+    planner.add(Action {
         fields,
         note,
         ..Action::settle(kind, side, settle)
@@ -169,7 +169,7 @@ fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>
     let place = planner.placed(&case.file.place);
     let mut action = waiting(kind, side, case.id, &place, rule, reason);
     action.fields = all_fields(&way.pushed, &way.pulled);
-    planner.push(action)
+    planner.add(action)
 }
 
 /// Returns the fields of both lists, each once.

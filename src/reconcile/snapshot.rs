@@ -80,7 +80,7 @@ pub struct LocalSnapshot {
     /// Files at articles' places that cannot be parsed as articles.
     pub unknown: Vec<Unknown>,
     /// Files that could not be read: their articles are unknown.
-    pub unread: Vec<Place>,
+    pub unreadable_files: Vec<Place>,
     /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's texts.
     pub unready_categories: BTreeSet<String>,
     /// Folders that could not be listed, are ignored or are in motion: nothing below them counts as absent.

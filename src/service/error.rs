@@ -51,7 +51,7 @@ pub struct ServiceError {
     /// The service's message, or a description of the failure; control characters are escaped.
     pub message: String,
     /// Whether the request may have been carried out although no answer was read.
-    pub answer_lost: bool,
+    pub response_lost: bool,
     /// The error below.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }

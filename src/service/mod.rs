@@ -215,7 +215,7 @@ pub trait ServiceRead: Send + Sync {
 
 /// The writing half of the service.
 ///
-/// A write whose answer was lost is not repeated here: the caller reads first ([`ServiceError::answer_lost`]). A POST
+/// A write whose answer was lost is not repeated here: the caller reads first ([`ServiceError::response_lost`]). A POST
 /// that the service refuses for lack of budget (429) waits and is repeated; a PUT or DELETE returns the error instead,
 /// because after a wait the read before the write would be stale.
 pub trait ServiceWrite: Send + Sync {

@@ -153,7 +153,7 @@ impl Client {
                 path: self.options.token.redact(&self.shown_path(&call.url)),
                 status,
                 message: self.options.token.redact(&verdict.message),
-                answer_lost: verdict.may_have_arrived && !call.verb.is_read(),
+                response_lost: verdict.may_have_arrived && !call.verb.is_read(),
                 source: None,
             },
         }

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
 use crate::engine::pending::{
-    TRIES, may_repeat, post_until_answered, wait_to_repeat, worth_another_look,
+    MAX_RETRIES, may_repeat, post_until_answered, wait_to_repeat, worth_another_look,
 };
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{Disk, DiskError};
@@ -47,7 +47,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     let send = async || service.create_category(&request).await;
     let (answer, _) = post_until_answered(&*engine.clock, folder, send).await;
     let mut error = match answer {
-        Ok(created) => return category_born(&mut engine.journal(), new, created, state),
+        Ok(created) => return category_created(&mut engine.journal(), new, created, state),
         Err(error) => error,
     };
     state.obstacles.block(action);
@@ -61,7 +61,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     not_done(&mut engine.store, action, error, state)
 }
 
-fn category_born<D: Disk>(
+fn category_created<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &NewFolder<'_>,
     created: RemoteCategory,
@@ -192,7 +192,7 @@ async fn send_category<S: Service, D: Disk>(
             Ok(StepResult::Done(None))
         }
         // The next cycle reads the category, and sees the outcome.
-        Err(error) if error.answer_lost => Ok(failed(error)),
+        Err(error) if error.response_lost => Ok(failed(error)),
         Err(error) => not_done(&mut engine.store, action, error, state),
     }
 }
@@ -269,7 +269,7 @@ async fn put_category<S: Service, D: Disk>(
     loop {
         let error = match engine.service.update_category(settle.id, &patch).await {
             Ok(category) => return Ok(Some(category)),
-            Err(error) if worth_another_look(&error) && tries < TRIES => error,
+            Err(error) if worth_another_look(&error) && tries < MAX_RETRIES => error,
             Err(error) => return Err(error),
         };
         tries += 1;

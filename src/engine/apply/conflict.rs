@@ -28,7 +28,7 @@ pub(super) fn show_conflict<D: Disk>(
     conflict: &Conflict,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<String>> {
-    if !conflict.fresh {
+    if !conflict.needs_copy {
         return Ok(None);
     }
     let mut written = conflict.copy.clone();

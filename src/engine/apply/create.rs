@@ -141,7 +141,7 @@ async fn post<S: Service, D: Disk>(
         return wait_for_person(&mut engine.store, new.action, reason).map(Err);
     } else if error.kind == ErrorKind::Refused {
         let reason = format!(
-            "the service did not answer, and then refused it ({}); the next look tells whether the new article arrived",
+            "the service did not answer, and then refused it ({}); the next look shows whether the new article arrived",
             error.message
         );
         return Ok(Err(StepResult::Overtaken(reason)));

@@ -160,7 +160,7 @@ fn visibility_note(row: &ArticleRow) -> String {
 }
 
 /// Returns the last revision of the version to be deleted: a colleague may have saved it again unchanged since the
-/// listing, and an old copy would show that later revision.
+/// listing, and a stale read would show that later revision.
 fn last_revision(state: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
     let latest = state.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
@@ -180,7 +180,7 @@ fn possible_places(state: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<
 fn is_of_another(state: &ApplyState<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
     let paired = &state.observed.paired;
     let others = paired.files.iter().filter(|(other, _)| **other != id);
-    let mut files = others.map(|(_, file)| file).chain(&paired.fresh);
+    let mut files = others.map(|(_, file)| file).chain(&paired.new_files);
     state.observed.mirror.stamps.get(place) == Some(&stamp)
         && files.any(|file| file.place == *place)
 }

@@ -3,7 +3,7 @@
 use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
-use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
+use crate::engine::listing::{LAST_POLL, NOT_FETCHED, VALIDATOR};
 use crate::engine::observation::{Extent, IGNORE_RULES, MIRROR_READ, Observation};
 use crate::engine::open_actions::open_after;
 use crate::engine::report::{Report, Status};
@@ -194,8 +194,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         }
         if observed.extent.lists() {
             tx.put_value(LAST_POLL, Some(&now))?;
-            let unread = Some(&observed.service.unread).filter(|unread| **unread > 0);
-            tx.put_value(UNREAD, unread)?;
+            let unread = Some(&observed.service.not_fetched).filter(|unread| **unread > 0);
+            tx.put_value(NOT_FETCHED, unread)?;
         }
         if let (Some(memory), Some(entries)) = (memory, &observed.service.entries) {
             memory.store(entries, tx)?;

@@ -195,7 +195,7 @@ fn changed(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Option<StepRes
     (*version != seen.version).then(changed_meanwhile)
 }
 
-/// Returns whether a response is an old copy, from before our own last write: it hides the present version.
+/// Returns whether a response is a stale read, from before our own last write: it hides the present version.
 pub(super) fn is_old_copy(
     state: &ApplyState<'_>,
     id: ArticleId,
@@ -206,7 +206,7 @@ pub(super) fn is_old_copy(
     row.is_some_and(|row| is_outdated(row, version, revision))
 }
 
-/// Returns the result of a step whose guard read is an old copy.
+/// Returns the result of a step whose guard read is a stale read.
 pub(super) fn outdated_copy() -> StepResult {
     StepResult::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \

@@ -245,12 +245,12 @@ pub(super) fn rows_along(
     }
     let files = observed.local.files.iter().map(|file| &file.place);
     let unknown = observed.local.unknown.iter().map(|unknown| &unknown.place);
-    let lying: BTreeSet<&Place> = files
+    let present: BTreeSet<&Place> = files
         .chain(unknown)
         .filter(|place| place.folder == *from || place.folder == *to)
         .collect();
-    let is_left = |place: &Place| lying.contains(&Place::new(from, place.file.clone()));
+    let is_left = |place: &Place| present.contains(&Place::new(from, place.file.clone()));
     rows_moved(base, from, to)
-        .filter(|row| lying.contains(&row.place) || !is_left(&row.place))
+        .filter(|row| present.contains(&row.place) || !is_left(&row.place))
         .collect()
 }

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
 use crate::engine::observation::Moment;
 use crate::engine::pending::{
-    PENDING, Recorded, SendOutcome, TRIES, end_request, is_pending, may_repeat, send_request,
+    MAX_RETRIES, PENDING, Recorded, SendOutcome, end_request, is_pending, may_repeat, send_request,
     store_request, wait_to_repeat,
 };
 use crate::mirror::disk::Disk;
@@ -122,7 +122,7 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
             }
         };
         tries += 1;
-        if tries > TRIES || !may_repeat(&error) {
+        if tries > MAX_RETRIES || !may_repeat(&error) {
             return Ok(Err(not_done(&mut engine.store, action, error, state)?));
         }
         if let Err(error) = wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await {
@@ -192,7 +192,7 @@ fn replaced_version(settle: &Settle, state: &ApplyState<'_>) -> (Digest, Revisio
         |(version, revision)| (version, revision),
     );
     match state.row(settle.id) {
-        // An old copy, from before our own last write: the PUT replaces the result of that write.
+        // A stale read, from before our own last write: the PUT replaces the result of that write.
         Some(row) if row.has_superseded(version, revision) => {
             let left = row.written.as_ref().unwrap_or(&row.revision);
             (row.remote.digest(), left.clone())

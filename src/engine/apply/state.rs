@@ -66,7 +66,7 @@ impl ApplyState<'_> {
     /// Adds a line to the report, and returns it.
     pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) -> &Line {
         if status != Status::Done {
-            self.obstacles.note_taken(action);
+            self.obstacles.note_kept_address(action);
         }
         let mut line = Line::of(action, status, reason);
         line.id = line.id.or_else(|| self.new_ids.get(&action.path).copied());
@@ -180,7 +180,7 @@ impl Obstacles {
     }
 
     /// Notes the address that a step was to free and did not.
-    pub(super) fn note_taken(&mut self, action: &Action) {
+    pub(super) fn note_kept_address(&mut self, action: &Action) {
         self.addresses.extend(order::address_left(action));
     }
 

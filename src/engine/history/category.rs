@@ -88,7 +88,7 @@ pub(in crate::engine) fn was_here(kept: &StoredVersion) -> bool {
 }
 
 /// Stores the words of a category on the service, if they are new, before any decision on them.
-pub(in crate::engine) fn keep_category_there(
+pub(in crate::engine) fn store_category_there(
     store: &mut Store,
     id: CategoryId,
     words: &CategoryVersion,

@@ -3,8 +3,8 @@
 //! Absent is not deleted: a published article is gone only when a GET and a probe both say so, a hidden one when the
 //! probe does, because a GET may not show it. See `docs/decisions/10-absent-is-not-deleted.md`.
 
-use super::old_copies::believe;
 use super::questions::{self, Question};
+use super::stale_reads::believe;
 use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff, may_probe};
 use crate::engine::listing::{figure_row, take_seen, visibility_of};
@@ -104,7 +104,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
             .article(question.id, engine.request.purpose)
             .await
         {
-            // An article in the revision that we deleted is an old copy.
+            // An article in the revision that we deleted is a stale read.
             Ok(article) => {
                 let is_old = engine.store.is_buried(question.id, &article.revision)?;
                 read = Some(article).filter(|_| !is_old);

@@ -8,7 +8,7 @@
 use super::remote::use_bodies;
 use crate::engine::Engine;
 use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
-use crate::engine::history::category::keep_category_there;
+use crate::engine::history::category::store_category_there;
 use crate::engine::listing::Listing;
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::ports::{begin_phase, report_done};
@@ -123,7 +123,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 }
                 answers.note(Target::Category(id), None);
                 let store = &mut engine.store;
-                keep_category_there(store, id, &category.version)?;
+                store_category_there(store, id, &category.version)?;
                 observed
                     .remote
                     .categories

@@ -234,7 +234,7 @@ fn not_as_listed(
     };
     let same = listing.end == Some(ListEnd::NotModified);
     let plain = again
-        && listing.nameless.is_empty()
+        && listing.unidentified.is_empty()
         && listing.categories.is_empty()
         && listing.bodiless.is_empty();
     if !plain {

@@ -5,7 +5,7 @@
 
 use super::index::{Index, Places};
 use super::missing::unknown;
-use super::reader::{Reader, keep_yaml};
+use super::reader::{Reader, store_yaml};
 use crate::engine::form::{category_version, says_category};
 use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
@@ -120,13 +120,13 @@ impl Scanned {
         }
         self.seen_twice(disk);
         self.strays(disk, base, in_motion, &scan);
-        keep_yaml(base, &scan.categories, store)?;
+        store_yaml(base, &scan.categories, store)?;
         self.take_scan(base, scan);
         if let Some(since) = in_motion.listed.listed_at {
             let held = open_actions::held_removals(store)?;
-            self.keep_just_gone(disk, base, in_motion, since, &held);
+            self.mark_just_gone(disk, base, in_motion, since, &held);
         }
-        self.keep_in_motion(base, in_motion);
+        self.mark_in_motion(base, in_motion);
         Ok(())
     }
 
@@ -172,11 +172,11 @@ impl Scanned {
             && snapshot.unknown.is_empty()
             && snapshot.files.iter().all(keeps_address)
             && self.unchanged.len() + snapshot.files.len() == index.len()
-            && self.has_words_of(base))
+            && self.has_folders_of(base))
     }
 
     /// Returns whether the folders and each `_category.yaml` equal the base.
-    fn has_words_of(&self, base: &Base) -> bool {
+    fn has_folders_of(&self, base: &Base) -> bool {
         let mut left: HashMap<&str, &CategoryRow> = HashMap::new();
         for row in base.categories.values() {
             let folder = row.folder.as_deref();
@@ -251,9 +251,11 @@ impl Scanned {
             let why = || "a folder could not be read".to_owned();
             self.doubt.get_or_insert_with(why);
         }
-        self.keep_unproven(base, &scan);
+        self.mark_unproven(base, &scan);
         self.snapshot.complete = true;
-        self.snapshot.unread.extend(scan.unread.iter().cloned());
+        self.snapshot
+            .unreadable_files
+            .extend(scan.unreadable_files.iter().cloned());
         self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
         self.snapshot.names = scan
             .names
@@ -265,7 +267,7 @@ impl Scanned {
             })
             .collect();
         self.snapshot.copies.clone_from(&scan.conflict_copies);
-        let mut with_articles = self.kept_folders(base);
+        let mut with_articles = self.folders_in_use(base);
         let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
         with_articles.extend(ready.cloned());
         for category in scan.categories {
@@ -285,7 +287,7 @@ impl Scanned {
     }
 
     /// Adds the files that the scan could not prove absent, as present and unknown.
-    fn keep_unproven(&mut self, base: &Base, scan: &Scan) {
+    fn mark_unproven(&mut self, base: &Base, scan: &Scan) {
         let files = self.snapshot.files.iter().map(|file| &file.place);
         let unknown = self.snapshot.unknown.iter().map(|unknown| &unknown.place);
         let there: HashSet<&Place> = files.chain(unknown).collect();
@@ -301,7 +303,7 @@ impl Scanned {
     }
 
     /// Returns the folders of known categories that may still hold an article, one that is not ready or in motion.
-    fn kept_folders(&self, base: &Base) -> BTreeSet<String> {
+    fn folders_in_use(&self, base: &Base) -> BTreeSet<String> {
         let unknown = self.snapshot.unknown.iter();
         let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
         let rows = base.categories.values();

@@ -56,7 +56,7 @@ impl Scanned {
         });
         for place in replaced {
             self.problems.push(Problem::at(&place, None, REPLACED));
-            self.snapshot.unread.push(place.clone());
+            self.snapshot.unreadable_files.push(place.clone());
             self.snapshot.unknown.push(Unknown { place, id: None });
         }
     }
@@ -106,13 +106,13 @@ impl Scanned {
     fn missing(&self, base: &Base, in_motion: &InMotion, scan: &Scan) -> BTreeSet<ArticleId> {
         let files = self.snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
+        let present: HashSet<&Place> = files.map(|file| &file.place).collect();
         base.articles
             .values()
             .filter(|row| {
                 !named.contains(&row.id)
                     && !in_motion.covers(&row.place)
-                    && (lying.contains(&row.place) || scan.proves_absent(&row.place))
+                    && (present.contains(&row.place) || scan.proves_absent(&row.place))
             })
             .map(|row| row.id)
             .collect()
@@ -121,7 +121,7 @@ impl Scanned {
     /// Counts files as present that were removed since the paths in motion were listed: their grace time is not over. A
     /// folder's stamp shows when a name last left it; for a missing folder, the root's stamp. `held`: articles whose
     /// missing files were known by then.
-    pub(super) fn keep_just_gone(
+    pub(super) fn mark_just_gone(
         &mut self,
         disk: &impl Disk,
         base: &Base,
@@ -164,7 +164,7 @@ impl Scanned {
     }
 
     /// Counts files at paths in motion as present.
-    pub(super) fn keep_in_motion(&mut self, base: &Base, in_motion: &InMotion) {
+    pub(super) fn mark_in_motion(&mut self, base: &Base, in_motion: &InMotion) {
         let paths = &in_motion.listed.paths;
         if paths.is_empty() {
             return;
@@ -172,13 +172,15 @@ impl Scanned {
         let snapshot = &mut self.snapshot;
         // A moved file is known by its new place.
         let named: BTreeSet<ArticleId> = snapshot.files.iter().filter_map(|file| file.id).collect();
-        let lying: BTreeSet<Place> = snapshot
+        let present: BTreeSet<Place> = snapshot
             .unknown
             .iter()
             .map(|unknown| unknown.place.clone())
             .collect();
         let gone = base.articles.values().filter(|row| {
-            in_motion.covers(&row.place) && !named.contains(&row.id) && !lying.contains(&row.place)
+            in_motion.covers(&row.place)
+                && !named.contains(&row.id)
+                && !present.contains(&row.place)
         });
         snapshot
             .unknown
@@ -221,7 +223,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     scanned: &mut Scanned,
     in_motion: &InMotion,
 ) -> anyhow::Result<()> {
-    let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
+    let is_sure = scanned.doubt.is_none() && scanned.snapshot.unreadable_files.is_empty();
     let rows = base.articles.values();
     let ignored = rows.filter(|row| scanned.side.layout.ignores(&row.place));
     let ignored: Vec<(ArticleId, Place)> = ignored.map(|row| (row.id, row.place.clone())).collect();

@@ -13,11 +13,11 @@ mod categories;
 pub(super) mod index;
 pub(super) mod local;
 mod missing;
-mod old_copies;
 mod paths;
 mod questions;
 mod reader;
 mod remote;
+mod stale_reads;
 
 use crate::engine::Engine;
 use crate::engine::journal::recover::{apply_to_base, published_rows};
@@ -37,11 +37,11 @@ use categories::{drop_damaged, place_unknown_ids};
 use index::{Index, differences, indexed, is_as_indexed, load_base};
 use local::Scanned;
 use missing::forget_out_of_scope;
-use old_copies::ask_for_old_copies;
 pub(super) use paths::is_enough;
 use paths::read_saved;
 pub(super) use remote::{bodies, is_first_pull, record_without_row};
 use remote::{list, take_listing};
+use stale_reads::ask_for_stale_reads;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
         problems: scanned.problems,
     };
     take_listing(engine, &mut base, listing, &mut observed).await?;
-    ask_for_old_copies(engine, &mut base, &mut observed).await?;
+    ask_for_stale_reads(engine, &mut base, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {

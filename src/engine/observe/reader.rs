@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         source: Option<String>,
     ) {
         if let Some(source) = source
-            && let Err(error) = self.keep_not_ready(&place, id, source)
+            && let Err(error) = self.store_not_ready(&place, id, source)
         {
             self.broken = Some(error);
         }
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
             kept.is_ok_and(|is_there| is_there)
         };
         if (edited || whole && !is_kept())
-            && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
+            && let Err(error) = self.store_version(&place, document, &version, row.as_ref(), whole)
         {
             self.broken = Some(error);
         }
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Stores a saved version in the history, before anything else happens to the file.
-    fn keep(
+    fn store_version(
         &mut self,
         place: &Place,
         document: &Document,
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Stores the whole text of a file that is not ready: the person may remove the file before it is mended.
-    fn keep_not_ready(
+    fn store_not_ready(
         &mut self,
         place: &Place,
         id: Option<ArticleId>,
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
 
 /// Stores the saved versions of `_category.yaml` in the history, with comments and own keys, before anything else
 /// happens to them.
-pub(super) fn keep_yaml(
+pub(super) fn store_yaml(
     base: &Base,
     categories: &[ScannedCategory],
     store: &mut Store,
@@ -305,14 +305,14 @@ pub(super) fn keep_yaml(
         });
         let id = document.id().or(row.map(|row| row.id));
         if let Some(id) = id.filter(|_| !copied) {
-            keep(id, folder, document, store)?;
+            store_text(id, folder, document, store)?;
         }
     }
     store.flush_bodies()
 }
 
 /// Stores a file's text, unless the history has it.
-fn keep(
+fn store_text(
     id: CategoryId,
     folder: &str,
     document: &CategoryDocument,

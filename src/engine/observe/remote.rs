@@ -6,7 +6,7 @@ use super::categories::{
 use super::index::Index;
 use super::local::Scanned;
 use crate::engine::Engine;
-use crate::engine::history::category::keep_category_there;
+use crate::engine::history::category::store_category_there;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
 use crate::engine::observation::{Observation, version_of};
@@ -64,7 +64,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     mut listing: Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
-    for why in &listing.nameless {
+    for why in &listing.unidentified {
         observed.problems.push(Problem::at(
             "",
             None,
@@ -85,7 +85,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
             });
         }
     }
-    if !listing.nameless.is_empty() {
+    if !listing.unidentified.is_empty() {
         let why = || "the listing had an article that could not be read".to_owned();
         observed.doubt.get_or_insert_with(why);
     }
@@ -94,7 +94,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
             continue;
         }
         let store = &mut engine.store;
-        keep_category_there(store, category.id, &category.version)?;
+        store_category_there(store, category.id, &category.version)?;
         observed
             .remote
             .categories
@@ -113,8 +113,8 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         Some(ListEnd::NotModified) => observed.service.not_modified = true,
         None => {}
     }
-    observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
-    observed.service.unread = listing.bodiless.len();
+    observed.remote.complete = listing.unidentified.is_empty() && observed.service.stop.is_none();
+    observed.service.not_fetched = listing.bodiless.len();
     if observed.remote.cut_off {
         let is_unplaced = |(id, entry): &(&ArticleId, &Remote)| {
             let Remote::Present(seen) = entry else {
@@ -125,7 +125,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
                 && !base.categories.contains_key(category)
                 && !observed.remote.categories.contains_key(category)
         };
-        observed.service.unread += listing.articles.iter().filter(is_unplaced).count();
+        observed.service.not_fetched += listing.articles.iter().filter(is_unplaced).count();
     }
     for left in listing.bodiless.into_values() {
         let why = "its body was not read".to_owned();
@@ -346,7 +346,7 @@ fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
 const STALE: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
-/// Returns the place of an article whose response is an old copy: a version that our own writes replaced.
+/// Returns the place of an article whose response is a stale read: a version that our own writes replaced.
 fn outdated_at<'a>(found: &RemoteArticle, base: &'a Base) -> Option<&'a Place> {
     let row = base.articles.get(&found.id)?;
     let version = version_of(found, &row.remote);

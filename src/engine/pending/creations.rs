@@ -14,7 +14,7 @@ use crate::engine::observation::Observation;
 use crate::engine::settings::Settings;
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{
-    ArticleId, CategoryId, Field, Flags, Place, Revision, Side, Version, html, path,
+    ArticleId, CategoryId, Field, Flags, Place, Revision, Side, Texts, Version, html, path,
 };
 use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};

@@ -136,7 +136,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
         }
         Err(error) => error,
     };
-    if !error.answer_lost {
+    if !error.response_lost {
         end_request(&mut engine.store, change.id())?;
         return Ok(SendOutcome::NotDone(error));
     }
@@ -218,12 +218,12 @@ pub(super) async fn post_until_answered<T>(
         let Err(error) = &answer else {
             return (answer, is_lost);
         };
-        is_lost |= error.answer_lost;
-        if !worth_another_try(error) || tries == TRIES {
+        is_lost |= error.response_lost;
+        if !worth_another_try(error) || tries == MAX_RETRIES {
             return (answer, is_lost);
         }
         tries += 1;
-        tracing::warn!(%path, %error, tries, "no answer to a POST; its slug tells whether it arrived");
+        tracing::warn!(%path, %error, tries, "no answer to a POST; its slug shows whether it arrived");
         clock.pause(pause(tries)).await;
     }
 }
@@ -362,7 +362,7 @@ pub(super) const PENDING: &str = "it is unknown whether the last change of this 
 /// Returns whether a failed write needs another try or a look.
 fn worth_another_try(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
-        || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
+        || (error.response_lost && error.kind != ErrorKind::Unauthorized)
 }
 
 /// Returns whether a failed PUT of a category is worth a look. A throttled one is, because the wait for budget comes
@@ -378,11 +378,11 @@ pub(super) fn may_repeat(error: &ServiceError) -> bool {
 
 /// Returns whether a write was not carried out for lack of budget, ours or the service's.
 fn is_throttled(error: &ServiceError) -> bool {
-    matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
+    matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.response_lost
 }
 
 /// The number of retries of a write in one cycle, before it is left to the next one.
-pub(super) const TRIES: u32 = 4;
+pub(super) const MAX_RETRIES: u32 = 4;
 
 /// The pause before a retry: a second before the first one, doubled with every further one.
 fn pause(tries: u32) -> Duration {

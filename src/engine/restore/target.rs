@@ -113,7 +113,7 @@ impl<D: Disk> Preparer<'_, D> {
         let (base, paired) = (&self.view.base, &self.view.paired);
         // For a conflict without a row, only the place shows whose file it is.
         let is_matched = !base.conflicts.contains_key(&id);
-        let fresh = paired.fresh.iter().filter(|_| is_matched);
+        let fresh = paired.new_files.iter().filter(|_| is_matched);
         let mut others = paired.files.values().chain(fresh);
         match self.lies_at(place)? {
             None => match paired.unknown.get(&id) {

@@ -7,7 +7,7 @@
 mod changes;
 
 use crate::engine::facts::REFUSAL_EXPIRES;
-use crate::engine::listing::{LAST_POLL, UNREAD};
+use crate::engine::listing::{LAST_POLL, NOT_FETCHED};
 use crate::engine::mirror_view::MirrorView;
 use crate::engine::open_actions;
 use crate::engine::reasons::put_below;
@@ -169,7 +169,7 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
         problems,
         last_sync,
         never_synced: never_synced.into_iter().collect(),
-        unread: store.value(UNREAD)?.unwrap_or_default(),
+        unread: store.value(NOT_FETCHED)?.unwrap_or_default(),
         ..Status::empty()
     };
     status.sort();

@@ -126,7 +126,7 @@ impl<D: Disk> Walk<'_, D> {
         match self.read(place.clone()) {
             Ok(file) => file,
             Err(error) => {
-                found.unread.push(place.clone());
+                found.unreadable_files.push(place.clone());
                 let why = format!("cannot {}", error.with_remedy());
                 found.problems.push((place.to_string(), why));
                 ScannedFile::Present { place }

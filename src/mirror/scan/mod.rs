@@ -129,7 +129,7 @@ pub struct Scan {
     /// Folders within categories that hold articles' files: none of these files is synced.
     pub inner: Vec<Place>,
     /// Unreadable files at articles' places: their articles are unknown.
-    pub unread: Vec<Place>,
+    pub unreadable_files: Vec<Place>,
     /// The rules of the scan.
     pub layout: Layout,
 }
@@ -197,7 +197,7 @@ impl Scan {
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
         self.inner.extend(found.inner);
-        self.unread.extend(found.unread);
+        self.unreadable_files.extend(found.unreadable_files);
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
         let path = creation.place.to_string();
         let mut told = paired.problems.iter();
         let is_told = told.any(|told| told.id == Some(id));
-        let is_fresh = paired.fresh.iter().any(|file| is_at(creation, file));
+        let is_fresh = paired.new_files.iter().any(|file| is_at(creation, file));
         if is_told || is_fresh || paired.files.contains_key(&id) {
             continue;
         }
@@ -134,13 +134,13 @@ fn same_words(file: &LocalFile, id: Option<ArticleId>, what: &str, remedy: &str)
 
 /// Holds new files that have the title and the text of an article without a file, and marks these articles as unknown.
 pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut Paired) {
-    if paired.fresh.is_empty() {
+    if paired.new_files.is_empty() {
         return;
     }
     let articles_without_file = articles_without_file(base, remote, paired);
-    for file in std::mem::take(&mut paired.fresh) {
+    for file in std::mem::take(&mut paired.new_files) {
         let Some(ids) = articles_without_file.get(&words(&file.version)) else {
-            paired.fresh.push(file);
+            paired.new_files.push(file);
             continue;
         };
         for id in ids {

@@ -30,7 +30,7 @@ pub struct Paired {
     /// Articles whose file is present, or may be present, but cannot be read as an article; with the reason.
     pub unknown: BTreeMap<ArticleId, String>,
     /// Files that are new articles.
-    pub fresh: Vec<LocalFile>,
+    pub new_files: Vec<LocalFile>,
     /// Folders of categories; new categories have provisional ids.
     pub categories: BTreeMap<CategoryId, LocalCategory>,
     /// Files and folders that could not be paired.
@@ -157,7 +157,7 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
         .articles
         .get(&id)
         .is_some_and(|row| !row.local.same_words(&file.version));
-    match local.unread.first().filter(|_| edited) {
+    match local.unreadable_files.first().filter(|_| edited) {
         Some(unread) => {
             let message = format!(
                 "it has no `id:` line, and kbsync cannot tell whether it is the file of article {id} until \
@@ -203,7 +203,7 @@ fn claim_by_slug(
         let found = by_slug.get(&address(&file.version)).copied();
         match found.filter(|id| !is_created && paired.is_free(*id)) {
             Some(id) => claim(id, file, base, local, paired),
-            None => paired.fresh.push(file),
+            None => paired.new_files.push(file),
         }
     }
 }

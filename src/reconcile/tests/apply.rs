@@ -497,7 +497,7 @@ impl Small {
     }
 
     fn show(&mut self, conflict: &Conflict) {
-        if !conflict.fresh {
+        if !conflict.needs_copy {
             return;
         }
         if let Some(copy) = &conflict.copy {

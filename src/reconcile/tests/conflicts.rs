@@ -22,7 +22,7 @@ fn shown() -> Small {
 }
 
 fn fresh(plan: &Plan) -> Option<bool> {
-    conflict(plan).map(|conflict| conflict.fresh)
+    conflict(plan).map(|conflict| conflict.needs_copy)
 }
 
 fn drop_copy(world: &mut Small) {

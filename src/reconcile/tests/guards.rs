@@ -280,7 +280,7 @@ fn f087_no_copy_is_made_beside_a_file_that_git_took_back() {
         let Step::Conflict(conflict) = &plan.actions[0].step else {
             panic!("no conflict: {plan}");
         };
-        conflict.fresh
+        conflict.needs_copy
     };
     assert!(fresh(&world));
     let mark = world.plan().actions[0].fingerprint();

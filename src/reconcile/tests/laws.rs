@@ -58,7 +58,7 @@ fn books(world: &Small, paired: &Paired, plan: &Plan) {
         .chain(paired.unknown.keys())
         .copied()
         .collect();
-    assert_eq!(plan.outcomes.len(), ids.len() + paired.fresh.len());
+    assert_eq!(plan.outcomes.len(), ids.len() + paired.new_files.len());
     for action in &plan.actions {
         let Some(id) = action.id else { continue };
         // An article of a pending creation has the outcome of its file.

@@ -55,7 +55,7 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
         matches!(told.kind, ErrorKind::RateLimited { .. }),
         "{told:?}"
     );
-    assert!(!told.answer_lost);
+    assert!(!told.response_lost);
     // Nothing is sent until there is room; `wait_for_room` waits for the read and the next attempt.
     let early = client.delete_article(article_id(1)).await;
     assert!(early.is_err());
@@ -192,7 +192,7 @@ async fn a_read_is_tried_again() {
         let written = setup.client.update_article(article_id(1), &patch).await;
         let error = written.expect_err(body);
         assert_eq!(error.kind, ErrorKind::Unavailable, "{body}");
-        assert!(error.answer_lost, "{body}");
+        assert!(error.response_lost, "{body}");
         assert_eq!(service.count(), 6, "{body}");
     }
     let nobody = Setup::new("http://127.0.0.1:9", |_| {});

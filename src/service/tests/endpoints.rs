@@ -182,7 +182,7 @@ async fn an_answer_about_something_else_is_not_taken() {
         .await
         .expect_err("another");
     assert_eq!(
-        (read.kind, read.answer_lost),
+        (read.kind, read.response_lost),
         (ErrorKind::Unreadable, false)
     );
     let probe = client
@@ -190,7 +190,7 @@ async fn an_answer_about_something_else_is_not_taken() {
         .await
         .expect_err("another");
     assert_eq!(
-        (probe.kind, probe.answer_lost),
+        (probe.kind, probe.response_lost),
         (ErrorKind::Unreadable, true)
     );
 }
@@ -317,7 +317,7 @@ async fn f014_a_write_whose_answer_is_lost_is_sent_once() {
             .await
             .expect_err("lost");
         for error in [post, delete, put] {
-            assert!(error.answer_lost, "{reply:?}: {error}");
+            assert!(error.response_lost, "{reply:?}: {error}");
         }
         assert_eq!(service.count(), 3, "each sent once: {reply:?}");
         assert_eq!(setup.waits.lock().expect("no panic").len(), 0);
@@ -339,7 +339,7 @@ async fn f014_a_service_that_falls_silent_is_not_waited_for_for_ever() {
             .await
             .expect_err("silent");
         assert_eq!(error.kind, ErrorKind::Unavailable);
-        assert!(error.answer_lost, "{error}");
+        assert!(error.response_lost, "{error}");
         assert_eq!(error.message, "no answer in time");
         assert_eq!(service.count(), 1);
         let read = setup.client.article(article_id(1), Purpose::Push).await;
@@ -357,7 +357,7 @@ async fn f017_a_write_that_was_never_sent_is_distinguished_from_a_lost_one() {
         .await
         .expect_err("nobody");
     assert_eq!(
-        (error.kind.clone(), error.answer_lost, error.status),
+        (error.kind.clone(), error.response_lost, error.status),
         (ErrorKind::Unavailable, false, None)
     );
     assert!(error.source().is_some());
@@ -373,13 +373,16 @@ async fn f128_an_answer_over_the_limit_is_refused() {
         .article(article_id(1), Purpose::Push)
         .await
         .expect_err("long");
-    assert_eq!((read.kind, read.answer_lost), (ErrorKind::TooLarge, false));
+    assert_eq!(
+        (read.kind, read.response_lost),
+        (ErrorKind::TooLarge, false)
+    );
     let put = setup
         .client
         .probe(article_id(1), Purpose::Push)
         .await
         .expect_err("long");
-    assert_eq!((put.kind, put.answer_lost), (ErrorKind::TooLarge, true));
+    assert_eq!((put.kind, put.response_lost), (ErrorKind::TooLarge, true));
 }
 
 #[tokio::test]

@@ -109,7 +109,7 @@ async fn f017_a_write_whose_connection_dies_at_any_byte_of_its_answer_is_sent_on
                 .expect("an answer");
             let error = send(&client, method).await.expect_err("cut off");
             assert_eq!(service.count(method), 1, "{method} at {bytes}");
-            assert!(error.answer_lost, "{method} at {bytes}: {error}");
+            assert!(error.response_lost, "{method} at {bytes}: {error}");
             assert_eq!(
                 error.kind,
                 ErrorKind::Unavailable,

@@ -294,7 +294,7 @@ async fn s4_4_an_article_comes_with_its_address_and_a_draft_does_not_come() {
         .await
         .expect_err("a draft");
     assert_eq!(
-        (error.kind, error.answer_lost),
+        (error.kind, error.response_lost),
         (ErrorKind::NotFound, false)
     );
 }

@@ -97,7 +97,7 @@ pub(crate) fn failure(
     kind: ErrorKind,
     method: &'static str,
     status: Option<u16>,
-    answer_lost: bool,
+    response_lost: bool,
 ) -> ServiceError {
     ServiceError {
         kind,
@@ -105,7 +105,7 @@ pub(crate) fn failure(
         path: "/api/…".to_owned(),
         status,
         message: "as the simulation wants it".to_owned(),
-        answer_lost,
+        response_lost,
         source: None,
     }
 }

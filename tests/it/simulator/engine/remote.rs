@@ -223,7 +223,7 @@ impl ServiceWrite for Remote {
         if answer.is_ok() {
             self.shared.lock().ledger.hidden.put(id, true);
         }
-        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+        if answer.as_ref().is_err_and(|error| error.response_lost) {
             let mut world = self.shared.lock();
             world.ledger.hidden.put(id, false);
             let request = world.requests();
@@ -253,7 +253,7 @@ impl ServiceWrite for Remote {
                 world.write(&what, Some(id), |kb| kb.delete(id, By::Us))
             })
             .await;
-        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+        if answer.as_ref().is_err_and(|error| error.response_lost) {
             let ledger = &mut self.shared.lock().ledger;
             ledger.unanswered_deletes.insert(id, false);
         }
@@ -274,7 +274,7 @@ impl ServiceWrite for Remote {
                 },
             )
             .await;
-        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+        if answer.as_ref().is_err_and(|error| error.response_lost) {
             let mut world = self.shared.lock();
             let made = world.kb.category_at(&new.version.slug);
             world.ledger.unanswered_categories.extend(made);

@@ -337,7 +337,7 @@ impl Scene {
     }
 
     fn show(&mut self, conflict: &Conflict) {
-        if !conflict.fresh {
+        if !conflict.needs_copy {
             return;
         }
         if let (Some(copy), Some(seen)) = (&conflict.copy, &conflict.seen) {

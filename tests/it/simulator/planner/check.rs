@@ -116,7 +116,7 @@ fn books(scene: &Scene, looked: &Looked, plan: &Plan) -> Result<(), Wrong> {
     let mut keys: Vec<ArticleId> = rows.chain(files).copied().collect();
     keys.sort_unstable();
     keys.dedup();
-    let count = keys.len() + paired.fresh.len();
+    let count = keys.len() + paired.new_files.len();
     ensure!(
         plan.outcomes.len() == count,
         "keys that are in no input: {:?}",
@@ -252,7 +252,7 @@ fn lines(plan: &Plan) -> String {
 /// Returns whether a plan does nothing: held actions are only shown again.
 fn at_rest(plan: &Plan) -> bool {
     let does = |action: &Action| match &action.step {
-        Step::Conflict(conflict) => conflict.fresh,
+        Step::Conflict(conflict) => conflict.needs_copy,
         Step::Settle(_)
         | Step::CreateArticle { .. }
         | Step::CreateCategory { .. }

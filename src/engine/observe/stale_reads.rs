@@ -1,6 +1,6 @@
-//! Old copies in the listing: a version that a newer one superseded. See `docs/decisions/03-superseded-versions.md`.
+//! Stale reads in the listing: entries with a superseded version. See `docs/decisions/03-superseded-versions.md`.
 //!
-//! The first old copy of an article changes nothing. If the next listing shows one as well, a probe tells whether a
+//! The first stale read of an article changes nothing. If the next listing shows one as well, a probe shows whether a
 //! replica is behind, or the service went back to the older version, as after a restored backup. Then the older version
 //! is a change like any other. If no probe answers, a person is told.
 
@@ -18,7 +18,7 @@ use crate::service::Service;
 use crate::state::Target;
 use crate::state::store::Store;
 
-/// The problem of an article whose old copies nothing explains.
+/// The problem of an article whose stale reads have no explanation.
 const UNEXPLAINED: &str = "the service lists an older version of this article than kbsync saw before, and no probe tells \
                         which of the two counts, so kbsync waits for the newer one; if this goes on, save the article \
                         in the dashboard";
@@ -27,14 +27,14 @@ const UNEXPLAINED: &str = "the service lists an older version of this article th
 /// without a person.
 const MAX_PROBES: usize = 2 * MAX_ROLLBACKS;
 
-/// Asks for the articles of which the last listing had an old copy, too.
-pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
+/// Asks for the articles of which the last listing was a stale read, too.
+pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let policy = engine.settings.policy(&observed.request);
-    let mut old = observed.old_copies(base);
+    let mut old = observed.stale_reads(base);
     // The validator of such a listing proves nothing. A cycle may look twice, and the second look is no later listing.
     observed.service.validator_unsafe |= !old.is_empty();
     let answers = &engine.gathered.answers;
@@ -49,9 +49,9 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
     let (mut found, mut probes) = (Vec::new(), 0);
     for id in old {
         let target = Target::Article(id);
-        engine.gathered.answers.note(target, Answer::OldCopy);
+        engine.gathered.answers.note(target, Answer::StaleRead);
         let row = base.articles.get(&id);
-        let is_again = backoff.had_old_copy(target) && probes < MAX_PROBES;
+        let is_again = backoff.had_stale_read(target) && probes < MAX_PROBES;
         let Some(row) = row.filter(|_| is_again) else {
             continue;
         };
@@ -78,7 +78,7 @@ pub(super) async fn ask_for_old_copies<S: Service, D: Disk>(
         if let Some(row) = base.articles.get_mut(&id) {
             believe(&mut engine.store, row, &seen)?;
         }
-        // The answer explains the old copy, so that it is no old copy in the next listing.
+        // The answer explains the version, which is no stale read in the next listing.
         let is_hidden = seen.visibility != Visibility::Published;
         let answer = is_hidden.then_some(Answer::AsRecorded);
         engine.gathered.answers.note(Target::Article(id), answer);
