@@ -241,8 +241,12 @@ impl Disk for RealDisk {
             Err(error) if is_gone(&error) => return Ok(None),
             aside => aside?,
         };
-        let found = look_in(&aside.dir, &aside.name)
-            .map_err(|errno| DiskError::from_errno(errno, "look at", &aside.name))?;
+        let fail = |errno| DiskError::from_errno(errno, "look at", &aside.name);
+        if area == Area::Stage && look_in(&aside.dir, &aside.old()).map_err(fail)?.is_some() {
+            // A replacement is half done, and the slot does not show it.
+            return Err(fail(Errno::EXIST));
+        }
+        let found = look_in(&aside.dir, &aside.name).map_err(fail)?;
         Ok(found.map(|found| found.stamp))
     }
 

@@ -136,7 +136,7 @@ impl RealDisk {
         slot: Slot,
         within: At<'_>,
     ) -> Result<Aside, DiskError> {
-        let private = self.known_private(area);
+        let private = self.known_private(area)?;
         match self.folder(within, "look at") {
             Ok(folder) => Ok(slots_of(area, private, &Arc::new(folder)).slot(slot)),
             Err(gone) => {
@@ -148,9 +148,17 @@ impl RealDisk {
     }
 
     /// Opens an area of the private folder, if the area exists.
-    pub(super) fn known_private(&self, area: Area) -> Option<OwnedFd> {
-        let private = open_dir(&self.root, PRIVATE_FOLDER).ok()?;
-        open_dir(&private, name_of(area)).ok()
+    pub(super) fn known_private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
+        let name = name_of(area);
+        let Ok(private) = open_dir(&self.root, PRIVATE_FOLDER) else {
+            return Ok(None);
+        };
+        match open_dir(&private, name) {
+            Err(Errno::NOENT) => Ok(None),
+            opened => opened.map(Some).map_err(|errno| {
+                DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"))
+            }),
+        }
     }
 
     /// Opens an area of the private folder, and creates it if necessary. `None`: it cannot be created.
@@ -229,10 +237,11 @@ pub(super) fn name_of(area: Area) -> &'static str {
 }
 
 /// Returns whether a file can be renamed from one folder to another. The kernel compares the mounts before it looks up
-/// the names, so names that do not exist are enough.
+/// the names, so names that do not exist are enough. A subvolume of btrfs is on the same mount, but another device.
 fn reaches(dir: &OwnedFd, folder: &OwnedFd) -> bool {
+    let device = |dir: &OwnedFd| fs::fstat(dir).map(|stat| stat.st_dev);
     let renamed = fs::renameat_with(dir, NOWHERE, folder, NOWHERE, RenameFlags::empty());
-    renamed != Err(Errno::XDEV)
+    device(dir) == device(folder) && renamed != Err(Errno::XDEV)
 }
 
 pub(super) fn write_new(

@@ -46,11 +46,11 @@ impl RealDisk {
             sweep.swept.count += self.keep_stage()?;
         }
         for area in [Area::Stage, Area::Displaced] {
-            if let Some(dir) = self.known_private(area) {
+            if let Some(dir) = self.known_private(area)? {
                 for name in names(&dir, name_of(area))? {
                     // A file that was kept for a person is no leftover.
                     if !name.starts_with(LOST) && !name.starts_with(FOUND) {
-                        self.sweep_name(&dir, &name, &mut sweep);
+                        self.sweep_name(&dir, &name, area, &mut sweep);
                     }
                 }
             }
@@ -79,7 +79,7 @@ impl RealDisk {
 
     /// Moves all files of the stage to the displaced files, where no sweep deletes them.
     fn keep_stage(&self) -> Result<usize, DiskError> {
-        let Some(stage) = self.known_private(Area::Stage) else {
+        let Some(stage) = self.known_private(Area::Stage)? else {
             return Ok(0);
         };
         let names = names(&stage, name_of(Area::Stage))?;
@@ -104,18 +104,25 @@ impl RealDisk {
     fn sweep_folder(&self, within: At<'_>, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
         let folder = self.folder(within, "clear up")?;
         for name in names(&folder, &shown(within, ""))? {
-            if name.starts_with(TEMPORARY) {
-                self.sweep_name(&folder, &name, sweep);
-            }
+            let slot = name.strip_prefix(TEMPORARY);
+            let area = match slot.map(|slot| slot.starts_with(DISPLACED)) {
+                Some(true) => Area::Displaced,
+                Some(false) => Area::Stage,
+                None => continue,
+            };
+            self.sweep_name(&folder, &name, area, sweep);
         }
         Ok(())
     }
 
     /// Sweeps one name, and records a failure.
-    fn sweep_name(&self, dir: &OwnedFd, name: &str, sweep: &mut Sweep<'_>) {
+    fn sweep_name(&self, dir: &OwnedFd, name: &str, area: Area, sweep: &mut Sweep<'_>) {
         let slot = slot_in(name);
         let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
-        match self.sweep_one(dir, name, number, sweep) {
+        // A displaced file that nobody knows is no leftover: its row is written first and removed last, so an older
+        // state has come back.
+        let is_leftover = area == Area::Stage && !sweep.lost;
+        match self.sweep_one(dir, name, number, is_leftover, sweep.known) {
             Ok(count) => sweep.swept.count += count,
             Err(error) => {
                 tracing::warn!(%error, "cannot clear up what an earlier run left behind");
@@ -130,11 +137,12 @@ impl RealDisk {
         dir: &OwnedFd,
         name: &str,
         number: Option<Slot>,
-        sweep: &Sweep<'_>,
+        is_leftover: bool,
+        known: &BTreeMap<Slot, Place>,
     ) -> Result<usize, DiskError> {
         let fail = |errno| DiskError::from_errno(errno, "clear up", name);
         let slot = slot_in(name);
-        let place = number.and_then(|number| sweep.known.get(&number));
+        let place = number.and_then(|number| known.get(&number));
         match (number.is_some(), place) {
             (true, Some(place)) if slot.ends_with(OLD) => {
                 return match self.settle_old(dir, name, place) {
@@ -150,7 +158,7 @@ impl RealDisk {
             (true, None) if slot.ends_with(OLD) && name == slot => {
                 return self.keep_lost(dir, name);
             }
-            (true, None) if !sweep.lost && !slot.ends_with(OLD) => {
+            (true, None) if is_leftover && !slot.ends_with(OLD) => {
                 fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
             }
             // A settings file that was being written.

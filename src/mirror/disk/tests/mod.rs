@@ -503,8 +503,31 @@ fn f001_slots_that_nobody_knows_are_emptied() {
         let found = world.disk.look_aside(area, slot, IN);
         found.expect("seen").is_some()
     };
-    assert!(there(Area::Stage, 2) && !there(Area::Stage, 1) && !there(Area::Displaced, 3));
+    assert!(there(Area::Stage, 2) && !there(Area::Stage, 1));
     assert_eq!(world.text("start/.kbsync-tmp-2"), "replaced in two steps");
+    // An older state has come back: it does not know a file that was displaced since.
+    assert!(!there(Area::Displaced, 3));
+    let displaced = world.path(".kbsync/displaced");
+    let kept = names(&displaced);
+    assert!(kept.len() == 1 && kept[0].starts_with("found-"), "{kept:?}");
+    assert_eq!(world.disk.sweep(&known, false).expect("swept").count, 0);
+    assert_eq!(names(&displaced), kept);
+}
+
+#[test]
+fn f001_a_slot_beside_which_a_replaced_file_waits_says_nothing() {
+    let world = World::new();
+    world
+        .disk
+        .stage(SLOT, IN, b"new", Durability::Now)
+        .expect("staged");
+    let old = world.path(".kbsync/stage").join("7.old");
+    fs::write(&old, "old").expect("written");
+    let found = world.disk.look_aside(Area::Stage, SLOT, IN);
+    assert!(found.is_err(), "{found:?}");
+    fs::remove_file(old).expect("removed");
+    let found = world.disk.look_aside(Area::Stage, SLOT, IN);
+    assert!(found.expect("seen").is_some());
 }
 
 /// If the file system cannot exchange names, a crash may happen while the name is free.
