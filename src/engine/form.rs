@@ -46,11 +46,15 @@ pub(super) fn slug_key(place: &Place, slug: &str, written: Option<&str>) -> Opti
     Some((!named).then(|| slug.to_owned()))
 }
 
-/// Returns whether a file has more than its version: comments, other keys, other line endings.
+/// Returns whether a file has more than its version: comments, other keys, other line endings, or another body, which a
+/// wrong stamp may hide.
 pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
     let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
         return true;
     };
+    if TextDigest::of(document.text()) != version.text {
+        return true;
+    }
     let plain = Document::compose(&Changes {
         id: document.id(),
         slug: slug_key(place, &version.slug, None),
@@ -127,4 +131,28 @@ pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVer
 pub(super) fn says_category(document: &CategoryDocument, folder: &str, row: &CategoryRow) -> bool {
     document.id() == Some(row.id)
         && category_version(folder, document).is_ok_and(|version| version == row.local)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f083_a_file_with_another_body_than_its_version_is_kept_whole() {
+        let place = Place::new("a", "one.html");
+        let source = "---\ntitle: One\n---\n<p>as saved</p>\n";
+        let document = Document::parse_with_markers(source.as_bytes()).expect("ready");
+        let category = CategoryId::provisional("a");
+        let version = document.version("one".to_owned(), category);
+        let as_saved = Version {
+            text: TextDigest::of(document.text()),
+            ..version.clone()
+        };
+        let as_scanned = Version {
+            text: TextDigest::of("<p>as scanned</p>\n"),
+            ..version
+        };
+        assert!(!needs_whole(source, &as_saved, &place));
+        assert!(needs_whole(source, &as_scanned, &place));
+    }
 }
