@@ -54,10 +54,8 @@ pub fn host_of(authority: &str) -> Option<&str> {
     (host_is_good && port_is_good).then_some(host)
 }
 
-/// Returns whether a host is this machine. Names below `localhost` never leave it (RFC 6761, section 6.3).
+/// Returns whether a host is this machine. A name below `localhost` does not count: a resolver may ask the network.
 pub fn is_this_machine(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

@@ -22,7 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Four of these pauses (5, 10, 20, 40 s) outlast the service's minute.
 const FIRST_PAUSE_THROTTLED: Duration = Duration::from_secs(5);
 const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_hours(24);
+/// A proxy may ask for a day; all processes would send nothing until then.
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// The methods of the API.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -65,8 +65,7 @@ pub(super) fn parse_address(text: &str) -> Result<Url, AddressError> {
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    // `x.localhost` does not count: a resolver may ask the network about it.
-    is_this_machine(host) && !host.ends_with(".localhost")
+    is_this_machine(host)
 }
 
 /// The reasons why a token is not sent.
