@@ -194,18 +194,20 @@ async fn a_5xx_to_one_put_stops_the_deletions_of_this_cycle() {
 }
 
 /// Makes the service fail at each PUT of an article, but not at the probes between them.
-fn fail_to_store(sandbox: &Sandbox, put: &Matcher) {
+fn fail_to_store(sandbox: &Sandbox, put: &Matcher, status: u16) {
     for try_ in 0..5 {
-        let failure = FaultKind::Status(500, String::new());
+        let failure = FaultKind::Status(status, String::new());
         sandbox.inject(Fault::once(put.clone(), failure).after(2 * try_));
     }
 }
 
 #[tokio::test]
 async fn f025_an_article_that_the_service_cannot_store_delays_no_other_one() {
-    let busy = busy().await;
-    fail_to_store(busy.world.sandbox(), &busy.put());
-    busy.fails_alone().await;
+    for status in [500, 502, 504] {
+        let busy = busy().await;
+        fail_to_store(busy.world.sandbox(), &busy.put(), status);
+        busy.fails_alone().await;
+    }
 }
 
 #[tokio::test]
@@ -231,7 +233,7 @@ async fn f025_a_service_that_stores_nothing_is_tried_with_three_articles() {
     for (number, id) in ids.iter().enumerate() {
         world.edit(&format!("a/n{number}.html"), "<p>old</p>", "<p>new</p>");
         let put = Matcher::new("PUT", &format!("/api/article/{id}"));
-        fail_to_store(world.sandbox(), &put);
+        fail_to_store(world.sandbox(), &put, 500);
     }
     let report = hostile::sync(&world).await;
     assert_eq!(
