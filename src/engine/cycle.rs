@@ -124,7 +124,12 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     let applied = apply(engine, plan, &mut observed, report).await;
     let is_background = engine.request.cause == Cause::Background;
-    let late = engine.journal().look_at_displaced(is_background);
+    let late = if observed.extent.lists() {
+        engine.journal().look_at_displaced(is_background)
+    } else {
+        // A look at each displaced file would delay every save after a large pull.
+        Ok(Vec::new())
+    };
     if engine.git.is_there() {
         report.want_ids_committed();
     }
