@@ -37,7 +37,6 @@ pub(super) fn again() -> String {
 
 /// Asks a yes-or-no question. Anything but `y` or `yes` is a no: the line may be a pasted command.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
-    forget_typed();
     let answer = last_answer(&format!("{question} [y/N]"), |line| {
         Ok(["y", "yes"].contains(&line.to_lowercase().as_str()))
     })?;
@@ -69,7 +68,6 @@ fn word(text: &str) -> String {
 
 /// Asks for the service's address.
 pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
-    forget_typed();
     let written = last_answer("Address of the service", |line| {
         parse_service(line, insecure_http).map_err(|wrong| told(&wrong))
     })?;
@@ -210,6 +208,7 @@ async fn once<T>(
     let account = Account {
         service,
         token: token.as_ref(),
+        token_folder: None,
         user_state_dir: &config::user_state_dir(request.env)?,
         mirror: None,
         budget: config::Options::standard().budget,
@@ -264,6 +263,7 @@ fn answer<T>(
     question: &str,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Failure> {
+    forget_typed();
     loop {
         let Some(line) = line(question).map_err(unanswered)? else {
             return Ok(None);

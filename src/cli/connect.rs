@@ -45,6 +45,7 @@ pub(super) fn account(config: &Config) -> Account<'_> {
     Account {
         service: &config.service,
         token: config.token.as_ref(),
+        token_folder: config.asked.as_ref().map(|asked| &*asked.folder),
         user_state_dir: &config.user_state_dir,
         mirror: Some(&config.mirror),
         budget: config.options.budget,
@@ -56,6 +57,8 @@ pub(super) fn account(config: &Config) -> Account<'_> {
 pub(super) struct Account<'a> {
     pub(super) service: &'a str,
     pub(super) token: Option<&'a TokenSource>,
+    /// The folder of the settings that name the token: a token command was agreed to for this folder.
+    pub(super) token_folder: Option<&'a Path>,
     pub(super) user_state_dir: &'a Path,
     /// The mirror, if it exists already.
     pub(super) mirror: Option<&'a Path>,
@@ -109,7 +112,7 @@ pub(super) fn client(
 /// Reads the token. The caller has checked that the user agreed to the token's source.
 pub(super) fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
-    let secret = source.read(&*context.env, account.mirror)?;
+    let secret = source.read(&*context.env, account.token_folder)?;
     Token::new(secret.expose_secret())
         .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))
 }

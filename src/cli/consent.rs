@@ -5,7 +5,7 @@
 
 use super::{ask, context::Context, failure::Failure, print::escape};
 use crate::{
-    config::{Asked, Config, TokenSource, consent::TOKEN_VARIABLE},
+    config::{Asked, Config, MaxDeletes, TokenSource, consent::TOKEN_VARIABLE},
     model::path::quoted,
     sandbox,
     service::origin::Origin,
@@ -35,11 +35,7 @@ pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> 
     context
         .out
         .note("The settings of this folder name a service that you have not agreed to:");
-    for line in shown(
-        &asked.folder.to_string_lossy(),
-        &asked.service,
-        &asked.source,
-    ) {
+    for line in shown(config, asked) {
         context.out.note(line);
     }
     if !ask::agrees("Do you trust this folder?")? {
@@ -83,12 +79,18 @@ pub(super) fn is_sandbox(context: &Context, source: &TokenSource, origin: &Origi
 }
 
 /// Returns the lines that show a folder's request.
-pub(super) fn shown(folder: &str, service: &str, source: &TokenSource) -> [String; 3] {
-    [
-        format!("  folder   {}", escape(folder)),
-        format!("  service  {}, which gets the token", escape(service)),
-        format!("  token    {}", escape(&described(source))),
-    ]
+pub(super) fn shown(config: &Config, asked: &Asked) -> Vec<String> {
+    let service = escape(&asked.service);
+    let mut lines = vec![
+        format!("  folder   {}", escape(&asked.folder.to_string_lossy())),
+        format!("  service  {service}, which gets the token"),
+        format!("  token    {}", escape(&described(&asked.source))),
+    ];
+    lines.extend(config.ignored_limit.map(|limit| {
+        let MaxDeletes { count, percent } = limit;
+        format!("  limit    up to {count} deletions at once, or {percent} % of the articles, are not held")
+    }));
+    lines
 }
 
 fn described(source: &TokenSource) -> String {

@@ -63,6 +63,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 async fn resolve(args: &Args, context: &Context) -> Outcome {
+    if args.tool && context.out.json {
+        return Err(Failure::usage(
+            "a merge tool needs the terminal, so `--tool` gives no JSON",
+            "leave out one of `--tool` and `--json`",
+        ));
+    }
     let config = context.config(Need::Workspace)?;
     if args.paths.is_empty() {
         return list(context, &config);

@@ -38,6 +38,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if args.list {
         return list(context);
     }
+    if args.folder.is_some() && context.global.config.is_some() {
+        return Err(Failure::usage(
+            "DIR and `--config` both name the folder",
+            "leave out one of them",
+        ));
+    }
     if args.revoke {
         return take_back(args, context);
     }
@@ -56,7 +62,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if context.out.json {
         return print(context, "agree", &[agreement]);
     }
-    for line in consent::shown(&agreement.folder, &agreement.service, &asked.source) {
+    for line in consent::shown(&config, asked) {
         context.out.line(line)?;
     }
     context

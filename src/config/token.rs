@@ -37,9 +37,9 @@ pub enum TokenSource {
 }
 
 impl TokenSource {
-    /// Reads the token. If others may read the file, a warning is logged. A command runs in the mirror's folder, so
-    /// that a relative path in it means the same program wherever the user is.
-    pub fn read(&self, env: Env<'_>, mirror: Option<&Path>) -> Result<SecretString, ConfigError> {
+    /// Reads the token. If others may read the file, a warning is logged. A command runs in the folder of its settings,
+    /// so that a relative path in it means the program to which the user agreed, wherever the user is.
+    pub fn read(&self, env: Env<'_>, folder: Option<&Path>) -> Result<SecretString, ConfigError> {
         match self {
             Self::File(path) => from_file(path),
             Self::Env(name) => match env(name) {
@@ -49,7 +49,7 @@ impl TokenSource {
                     format!("set {name}, or change `token:` in kbsync.yaml"),
                 )),
             },
-            Self::Command(command) => from_command(command, mirror, COMMAND_TIMEOUT),
+            Self::Command(command) => from_command(command, folder, COMMAND_TIMEOUT),
         }
     }
 

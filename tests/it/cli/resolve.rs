@@ -710,6 +710,9 @@ fn a_merge_tool_gets_both_files_and_what_it_leaves_is_kept() {
             "KBSYNC_MERGE_TOOL",
         );
     assert!(kb.exists(COPY));
+    // The tool would write to the terminal in between.
+    kb.run(&["resolve", "--json", "start/one.html", "--tool"])
+        .exits(2);
     // A merge tool that changes nothing settles nothing.
     kb.set("KBSYNC_MERGE_TOOL", "true");
     let ran = kb.run(&["resolve", "start/one.html", "--tool"]).exits(3);

@@ -366,7 +366,9 @@ fn limits_above_the_default_count_once_the_folder_is_trusted() {
     assert_eq!(service.sandbox.articles().len(), 8);
     kb.run(&["restore", "."]).exits(0);
     kb.run(&["sync"]).exits(0);
-    kb.trust();
+    let agreed = kb.run(&["trust"]).exits(0);
+    let limit = "up to 1000 deletions at once, or 100 % of the articles, are not held";
+    assert!(agreed.stdout.contains(limit), "{agreed:#?}");
     remove();
     let ran = kb.run(&["sync"]).exits(0);
     assert!(!ran.stderr.contains(warning), "{ran:#?}");
@@ -497,5 +499,16 @@ fn a_pipe_in_place_of_the_settings_is_refused_and_not_waited_for() {
             "{said}"
         );
         assert!(said.contains("help: put a text file there"), "{said}");
+    }
+}
+
+#[test]
+fn a_folder_and_a_settings_file_do_not_both_name_the_folder() {
+    let kb = Kb::new();
+    for revoke in [&[][..], &["--revoke"]] {
+        let args = [&["--config", "kb.yaml", "trust", "."], revoke].concat();
+        kb.run(&args)
+            .exits(2)
+            .complains("both name the folder", "leave out one");
     }
 }
