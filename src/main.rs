@@ -12,10 +12,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> std::process::ExitCode {
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
-        Err(error) => return cli::refuse(error).into(),
+        Err(error) => return cli::refuse(error).number().into(),
     };
     let out = cli.output();
-    cli::report(run(cli), out).into()
+    cli::report(run(cli), out).number().into()
 }
 
 fn run(cli: Cli) -> cli::Outcome {

@@ -95,12 +95,6 @@ impl ExitCode {
     }
 }
 
-impl From<ExitCode> for std::process::ExitCode {
-    fn from(code: ExitCode) -> Self {
-        Self::from(code.number())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::ExitCode::{self, Attention, Done, Failed, Partial, Retry, Usage};
