@@ -140,8 +140,7 @@ pub(super) async fn workspace(service: &str, context: &Context) -> Result<Chosen
     }
 }
 
-/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not exactly one
-/// workspace.
+/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or no workspace.
 pub(super) async fn only_workspace(
     service: &str,
     context: &Context,
@@ -150,6 +149,17 @@ pub(super) async fn only_workspace(
         return Ok(None);
     }
     let listed = once(service, context, async |client| client.workspaces().await).await??;
+    if let [_, _, ..] = &listed[..] {
+        let lines = listed.iter();
+        let lines = lines.map(|one| format!("\n  --workspace {}  # {}", one.id, escape(&one.name)));
+        return Err(Failure::usage(
+            format!(
+                "{service} has {} workspaces of this token's owner",
+                listed.len()
+            ),
+            format!("name one:{}", lines.collect::<String>()),
+        ));
+    }
     Ok(only(&listed, context))
 }
 
@@ -181,11 +191,21 @@ pub(super) async fn known(
     });
     let why = match answer.await {
         Ok(Ok(_)) => return Ok(()),
-        Ok(Err(error)) if error.kind == ErrorKind::Unauthorized => return Err(error.into()),
+        // The token is invalid, or another program answered.
+        Ok(Err(error))
+            if matches!(
+                error.kind,
+                ErrorKind::Unauthorized | ErrorKind::Unreadable | ErrorKind::Refused
+            ) =>
+        {
+            return Err(error.into());
+        }
         Ok(Err(error)) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Forbidden) => {
             return Err(Failure::usage(
                 format!("{service} has no workspace {workspace} for this token"),
-                "`kbsync workspaces` lists the ids, and the dashboard shows them",
+                format!(
+                    "`KBSYNC_SERVICE={service} kbsync workspaces` lists the ids, and the dashboard shows them"
+                ),
             ));
         }
         Ok(Err(error)) => error.to_string(),

@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// When the service is asked for changes: 5m, or a cron line
     #[arg(long, value_name = "WHEN")]
     poll: Option<String>,
-    /// Agree to send the files that are in the folder already, without a question
+    /// Agree to make a mirror of a folder that has files already, without a question
     #[arg(short, long)]
     yes: bool,
 }

@@ -42,7 +42,9 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ConfigEr
 
 /// Parses a workspace's id.
 pub fn parse_workspace(text: &str) -> Result<WorkspaceId, ConfigError> {
-    parse_id(text, "workspace", "`kbsync workspaces` lists the ids")
+    let remedy = "`kbsync workspaces` lists the ids; in a folder without settings, write \
+                  `KBSYNC_SERVICE=URL kbsync workspaces`";
+    parse_id(text, "workspace", remedy)
 }
 
 /// Parses an id of the service.

@@ -140,7 +140,12 @@ impl Client {
         };
         if is_elsewhere {
             let base = self.base.as_str().trim_end_matches('/');
-            let message = format!("{}; the address is {base}", verdict.message);
+            let slip = if base.ends_with("/api") {
+                "; leave out /api: kbsync adds it"
+            } else {
+                ""
+            };
+            let message = format!("{}; the address is {base}{slip}", verdict.message);
             message
                 .trim_start_matches("; ")
                 .clone_into(&mut verdict.message);

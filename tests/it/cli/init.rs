@@ -359,10 +359,46 @@ fn without_a_terminal_the_only_workspace_is_taken() {
     assert!(kb.read("kbsync.yaml").contains(&service.workspace));
     kb.remove("kbsync.yaml");
     service.sandbox.add_workspace("Second");
-    kb.run(&init).exits(2).complains(
-        "the service or the workspace is missing",
-        "kbsync workspaces",
-    );
+    let ran = kb.run(&init).exits(2);
+    let listed = format!("\n  --workspace {}  # ", service.workspace);
+    assert!(ran.stderr.contains(&listed), "{ran:#?}");
+    ran.complains("has 2 workspaces of this token's owner", "name one:");
+}
+
+#[test]
+fn another_program_at_the_address_makes_no_mirror() {
+    let service = Service::start();
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    for address in [
+        format!("{}/api", service.url),
+        format!("{}/dashboard/", service.url),
+    ] {
+        for more in [&[][..], &["--workspace", &service.workspace]] {
+            let ran = kb.run(&[&["init", "--service", &address][..], more].concat());
+            let ran = ran.exits(1);
+            assert!(
+                ran.stderr.contains("did not come from the service"),
+                "{ran:#?}"
+            );
+            let is_advised = ran.stderr.contains("leave out /api: kbsync adds it");
+            assert_eq!(is_advised, address.ends_with("/api"), "{ran:#?}");
+            assert!(!kb.exists("kbsync.yaml"));
+        }
+    }
+    // An address that does not answer may be right.
+    let none = ["--service", "http://127.0.0.1:9", "--workspace"];
+    let init = [&["init"][..], &none, &[&service.workspace]].concat();
+    let ran = kb.run(&init).exits(0);
+    assert!(ran.stderr.contains("it is unknown whether"), "{ran:#?}");
+    let unknown = ["init", "--service", &service.url, "--workspace", WORKSPACE];
+    kb.remove("kbsync.yaml");
+    let list = format!("KBSYNC_SERVICE={} kbsync workspaces", service.url);
+    kb.run(&unknown)
+        .exits(2)
+        .complains("has no workspace", &list);
+    let listed = kb.set("KBSYNC_SERVICE", &service.url).run(&["workspaces"]);
+    assert!(listed.exits(0).stdout.contains(&service.workspace));
 }
 
 #[test]
