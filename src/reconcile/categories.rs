@@ -82,7 +82,8 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         slug: local.folder.clone(),
         ..CategoryVersion::default()
     });
-    let near = near(world, local, &version.slug);
+    let near = near(world, local, &version);
+    let near = near.or_else(|| left_by_its_files(world, provisional));
     planner.add(Action::new(
         Kind::CreateCategory,
         Side::Remote,
@@ -98,8 +99,8 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
 }
 
 /// Returns the existing category that a new folder may have been meant for, by its folder or its slug, or that has the
-/// name in its `_category.yaml`, as in a copied folder.
-fn near(world: World<'_>, new: &LocalCategory, slug: &str) -> Option<String> {
+/// new category's name, as after the copy of a folder, or if its own folder got another name.
+fn near(world: World<'_>, new: &LocalCategory, version: &CategoryVersion) -> Option<String> {
     let here = world.paired.categories.iter();
     let here = here.filter(|(id, _)| !id.is_provisional());
     let here = here.map(|(_, category)| category.folder.as_str());
@@ -110,12 +111,31 @@ fn near(world: World<'_>, new: &LocalCategory, slug: &str) -> Option<String> {
     let names: Vec<&str> = here.chain(slugs).collect();
     let near = |name| likely_meant(name, names.iter().copied());
     let same_name = || {
-        let name = fold(&new.version.as_ref()?.name);
-        let same = there.iter().find(|version| fold(&version.name) == name)?;
-        Some(same.slug.as_str())
+        let mut known = world.known_categories().into_iter();
+        let name = fold(&version.name);
+        known.find_map(|id| {
+            let (known, _) = world.remote_category(id)?;
+            let paired = world.paired.categories.get(&id);
+            let folder = paired.map_or(&known.slug, |category| &category.folder);
+            (fold(&known.name) == name).then(|| folder.clone())
+        })
     };
-    let near = near(&new.folder).or_else(|| near(slug)).or_else(same_name);
-    near.map(str::to_owned)
+    let near = near(&new.folder).or_else(|| near(&version.slug));
+    near.map(str::to_owned).or_else(same_name)
+}
+
+/// Returns the former folder of the articles in a new folder, if it is gone: it was probably renamed, and has lost its
+/// `_category.yaml`.
+fn left_by_its_files(world: World<'_>, provisional: CategoryId) -> Option<String> {
+    let files = world.paired.files.iter();
+    let mut here = files.filter(|(_, file)| file.version.category == provisional);
+    here.find_map(|(id, _)| {
+        let home = world.base.articles.get(id)?.local.category;
+        let is_gone = !world.paired.categories.contains_key(&home);
+        let row = world.base.categories.get(&home).filter(|_| is_gone)?;
+        // Once its removal was reported, the row has no folder.
+        Some(row.folder.as_ref().unwrap_or(&row.remote.slug).clone())
+    })
 }
 
 /// Compares a folder with its category: with the base or, on a first meeting, directly.

@@ -192,3 +192,50 @@ fn a_state_of_an_earlier_version_is_not_asked_about_new_categories() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(categories(&service), 2);
 }
+
+/// A synced mirror with articles in `faq`.
+fn with_faq() -> (Service, Kb) {
+    let service = Service::empty();
+    let faq = service.category("faq");
+    service.article(faq, "one", "<p>One.</p>");
+    service.article(faq, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    (service, kb)
+}
+
+#[test]
+fn a_new_folder_with_the_name_of_a_renamed_category_is_held() {
+    let (service, kb) = with_faq();
+    std::fs::rename(kb.mirror().join("faq"), kb.mirror().join("faq-old")).expect("renamed");
+    kb.write("faq/new.html", NEW);
+    for _ in 0..2 {
+        let ran = kb.run(&["sync"]).exits(3);
+        let told = "if you meant the category faq-old, move the files to its folder";
+        assert!(ran.stdout.contains(told), "{ran:#?}");
+        assert_eq!(categories(&service), 1);
+    }
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(categories(&service), 2);
+}
+
+#[test]
+fn a_renamed_folder_that_lost_its_category_file_is_held() {
+    let (service, kb) = with_faq();
+    kb.remove("faq/_category.yaml");
+    std::fs::rename(kb.mirror().join("faq"), kb.mirror().join("questions")).expect("renamed");
+    for _ in 0..3 {
+        let ran = kb.run(&["sync"]).exits(3);
+        let told = "if you meant the category faq, move the files to its folder";
+        assert!(ran.stdout.contains(told), "{ran:#?}");
+        assert_eq!(categories(&service), 1);
+    }
+    // What the message proposes works.
+    std::fs::rename(kb.mirror().join("questions"), kb.mirror().join("faq")).expect("renamed");
+    kb.run(&["sync"]).exits(0);
+    assert!(kb.exists("faq/_category.yaml"));
+    assert_eq!(
+        (categories(&service), service.sandbox.articles().len()),
+        (1, 2)
+    );
+}

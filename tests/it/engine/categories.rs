@@ -758,6 +758,8 @@ async fn f055_a_new_folder_takes_the_name_that_another_one_leaves() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
     world.rename("start", "begin");
     world.write("start/new.html", "---\ntitle: New\n---\nx\n");
+    // With the name of the other category, the new one would be held.
+    world.write("start/_category.yaml", "name: Another start\n");
     let report = world.sync().await;
     assert_eq!(
         lines(&report),
