@@ -184,7 +184,11 @@ fn word_of(action: &str) -> &str {
 
 /// Returns the cause of a version, in the words of the actions.
 fn why(kept: &StoredVersion) -> &str {
-    word_of(&kept.seen.cause)
+    // A version that neither side had alone was made of both.
+    match word_of(&kept.seen.cause) {
+        "pushed" if kept.seen.side == Side::Both => "merged or resolved",
+        why => why,
+    }
 }
 
 fn event_line(Event { at, deed }: Event) -> EventLine {

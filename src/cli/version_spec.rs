@@ -50,14 +50,14 @@ impl VersionSpec {
             None => self.history.last_address().or(self.history.newest()),
         };
         found.ok_or_else(|| {
-            let numbers = self.history.versions.iter().map(|kept| kept.number);
-            let newest = numbers.clone().max().unwrap_or_default();
-            let oldest = numbers.min().unwrap_or_default();
+            let newest = self.history.distinct().into_iter();
+            let newest = newest.map(|(kept, _)| kept.number).max();
+            let newest = newest.unwrap_or_default();
             let (name, number) = (&self.name, self.number.unwrap_or_default());
             Failure::usage(
                 format!("{name} has no version @{number}"),
                 format!(
-                    "its versions are @{oldest} to @{newest}; `kbsync log {name}` lists those that are kept"
+                    "its newest version is @{newest}; `kbsync log {name}` lists those that are kept"
                 ),
             )
         })
@@ -104,7 +104,7 @@ impl VersionSpec {
         let changed = both.filter(|(was, now)| was != now);
         let changed: Vec<&str> = changed.map(|(_, (key, _))| key).collect();
         if changed.is_empty() {
-            return "comments or keys of your own".to_owned();
+            return "comments, quotes or keys of your own".to_owned();
         }
         changed.join(", ")
     }
@@ -171,6 +171,21 @@ pub(super) fn lookup(
         }
     }
     let name = numbered.map_or(&*text, |(name, _)| name);
+    let is_known = |name| found(context, config, name).is_ok_and(|found| found.is_some());
+    if let Some((name, wrong)) = text.rsplit_once('@').filter(|(name, _)| is_known(name))
+        && numbered.is_none()
+    {
+        return Err(Failure::usage(
+            format!("`{}` is not a version's number", escape(wrong)),
+            format!("write {name}@N; `kbsync log {name}` lists the versions"),
+        ));
+    }
+    if first_failure.is_none() && scope::folders(context, config, Path::new(name))?.is_some() {
+        return Err(Failure::usage(
+            format!("{name} is a folder"),
+            "name a file in it",
+        ));
+    }
     Err(first_failure.unwrap_or_else(|| {
         Failure::usage(
             format!("the history has nothing about {name}"),

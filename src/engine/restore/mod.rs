@@ -33,6 +33,7 @@ use crate::reconcile::plan::Kind;
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{StoredVersion, Subject};
+use content::replaced_unsent;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use target::refuse;
@@ -352,13 +353,16 @@ fn restore_one<D: Disk>(
     if !file.is_there() {
         let never_sent = write_restored(journal, &file, view)?;
         restored.places.extend(never_sent);
+        let replaced = replaced_unsent(journal.store, view, &file)?.map(|number| {
+            format!("; the replaced text, which was never sent, is version @{number}")
+        });
         restored.lines.push(Line {
             action: Kind::Restore,
             side: Side::Local,
             path: path.clone(),
             id: file.target.id,
             status: Status::Done,
-            reason: Some(file.described()),
+            reason: Some(file.described() + &replaced.unwrap_or_default()),
             rule: None,
             fingerprint: None,
             fields: file.fields,

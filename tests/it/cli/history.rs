@@ -56,7 +56,7 @@ fn what_has_no_versions_is_reported_with_what_has() {
     for arguments in [&["show", "start@1"][..], &["show", "start/"]] {
         kb.run(arguments)
             .exits(2)
-            .complains("the history has nothing about start", "name a file");
+            .complains("is a folder", "name a file");
     }
     kb.run(&["show", "start/nothing.html"])
         .exits(2)
@@ -205,10 +205,10 @@ fn a_version_is_shown_as_the_file_that_it_was() {
     assert!(json["updated_at"].is_string());
     kb.run(&["show", "start/one@9"])
         .exits(2)
-        .complains("no version @9", "@1 to @6");
+        .complains("no version @9", "its newest version is @");
     kb.run(&["show", "start/one@0"])
         .exits(2)
-        .complains("no version @0", "@1");
+        .complains("no version @0", "its newest version is @");
     kb.run(&["show", "start/three"])
         .exits(2)
         .complains("nothing about start/three", "kbsync log");
@@ -308,7 +308,7 @@ fn an_edited_article_gets_an_earlier_version_back_on_both_sides() {
 fn an_edit_that_was_not_synced_is_in_the_history_before_it_is_replaced() {
     let (service, kb, one) = with_a_past();
     kb.edit("start/one.html", "Third, there.", "Never synced.");
-    kb.run(&["restore", "--yes", "start/one@2"]).exits(0);
+    let said = kb.run(&["restore", "--yes", "start/one@2"]).exits(0).stdout;
     assert_eq!(service.text(one), "<p>Second, here.</p>");
     let json = log(&kb, &["-p", "start/one"]);
     let number = json["versions"]
@@ -326,6 +326,45 @@ fn an_edit_that_was_not_synced_is_in_the_history_before_it_is_replaced() {
         show(&kb, &format!("start/one@{number}"))["text"],
         "<p>Never synced.</p>"
     );
+    let named =
+        |number: &str| format!("the replaced text, which was never sent, is version @{number}");
+    assert!(said.contains(&named(&number)), "{said}");
+    // A text that both sides had needs no such words.
+    let said = kb.run(&["restore", "--yes", "start/one@1"]).exits(0).stdout;
+    assert!(!said.contains("the replaced text"), "{said}");
+    // The same for a file that is not ready.
+    kb.edit("start/one.html", "title:", "titel:");
+    let broken = kb.read("start/one.html");
+    let said = kb.run(&["restore", "--yes", "start/one@2"]).exits(0).stdout;
+    let number = said.split("is version @").nth(1).expect("it is named");
+    let number = number.lines().next().unwrap_or_default();
+    let shown = kb.run(&["show", &format!("start/one@{number}")]).exits(0);
+    assert!(shown.stdout.contains(broken.trim_end()), "{shown:#?}");
+}
+
+#[test]
+fn a_version_that_cannot_be_meant_is_refused_with_the_reason() {
+    let (_service, kb, _) = with_a_past();
+    for (argument, told, help) in [
+        (
+            "start/one@x",
+            "`x` is not a version's number",
+            "write start/one@N",
+        ),
+        (
+            "start/one@",
+            "`` is not a version's number",
+            "kbsync log start/one",
+        ),
+        (
+            "start/one@99",
+            "has no version @99",
+            "its newest version is @",
+        ),
+        ("start", "start is a folder", "name a file in it"),
+    ] {
+        kb.run(&["show", argument]).exits(2).complains(told, help);
+    }
 }
 
 #[test]
@@ -1026,6 +1065,6 @@ fn a_version_that_differs_by_a_line_of_kbsync_only_names_its_key() {
     let changed: Vec<&str> = rows
         .map(|row| row.rsplit("  ").next().expect("a cell").trim())
         .collect();
-    let own = "comments or keys of your own";
+    let own = "comments, quotes or keys of your own";
     assert_eq!(changed[1..], [own, "enabled", "slug", own], "{text}");
 }

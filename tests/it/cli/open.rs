@@ -36,7 +36,7 @@ fn an_article_without_a_page_is_refused() {
     );
     kb.run(&["open", "start"])
         .exits(2)
-        .complains("the history has nothing about start", "kbsync log");
+        .complains("start is a folder", "name a file in it");
     // When the workspace is gone, the message does not blame the article.
     let gone = r#"{"success":false,"message":"Not found"}"#;
     let gone = FaultKind::Status(404, gone.to_owned());
