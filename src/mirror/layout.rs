@@ -137,8 +137,10 @@ impl Layout {
         match kind {
             Kind::Folder if self.ignores_folder(name) => RootVerdict::Ignored,
             Kind::Folder => RootVerdict::Category,
-            Kind::File if could_be_article(name) => {
-                RootVerdict::Stray("an article must be in a category's folder; move it there")
+            Kind::File if could_be_article(name) && !self.has_rule(|| name.to_owned(), false) => {
+                RootVerdict::Stray(
+                    "an article must be in a category's folder; move it there, or name it in .kbsyncignore",
+                )
             }
             Kind::File | Kind::Link | Kind::Other => RootVerdict::Aside,
         }

@@ -11,7 +11,7 @@ use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
 use crate::state::store::{SeenBody, Store};
@@ -97,24 +97,28 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns whether the base already has the oddity of a file that is not ready: an article about git may show
-    /// conflict markers, and the service may hold texts above its own limits.
+    /// conflict markers, the service may hold texts above its own limits, and an earlier kbsync sent texts that a ` #`
+    /// had cut.
     fn belongs(&mut self, place: &Place, document: &Document) -> bool {
         let Some(row) = self.row_of(place, document.id()) else {
             return false;
         };
-        let known = |text: &str, of: fn(&Version) -> &str| {
-            text.chars().count() <= MAX_CHARS
+        let cut: Vec<&str> = document.cut_texts().map(|(key, _)| key).collect();
+        let known = |field: Field, text: &str, of: fn(&Version) -> &str| {
+            (text.chars().count() <= MAX_CHARS && !cut.contains(&field.key()))
                 || [&row.local, &row.remote]
                     .into_iter()
                     .any(|version| of(version) == text)
         };
-        let lengths = known(document.title(), |version| &version.title)
-            && known(document.slug().unwrap_or_default(), |version| &version.slug)
-            && known(document.introtext(), |version| &version.introtext)
-            && known(document.keywords(), |version| &version.keywords);
+        let slug = document.slug().unwrap_or_default();
+        let (intro, keywords) = (document.introtext(), document.keywords());
+        let fields = known(Field::Title, document.title(), |version| &version.title)
+            && known(Field::Slug, slug, |version| &version.slug)
+            && known(Field::Introtext, intro, |version| &version.introtext)
+            && known(Field::Keywords, keywords, |version| &version.keywords);
         let marked = has_conflict_markers(document.text());
-        if !lengths || !marked {
-            return lengths;
+        if !fields || !marked {
+            return fields;
         }
         let texts = [row.local.text, row.remote.text];
         texts

@@ -108,11 +108,6 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         file_name(&name, &mut findings);
         named.push(name);
         keys(&place.to_string(), document.near_keys(), &mut findings);
-        for (key, line) in document.cut_texts() {
-            let message = format!("the text of `{key}` ends before the ` #`");
-            let help = "put the text into quotes; for a comment, write a blank behind the `#`";
-            findings.warning(place, "comment", message, help).line = Some(line);
-        }
         body(place, document, &mut findings);
     }
     named.sort_by(|one, other| one.place.cmp(&other.place));
@@ -479,10 +474,7 @@ mod tests {
         let text = "---\ntitle: Issue #12 in C\nintrotext: all of it # a comment\nkeywords: C#, F #, Go\n---\nx\n";
         expect(
             &files(&[("x", "a.html", text)]),
-            &[
-                ("x/a.html", Some(2), "comment"),
-                ("x/a.html", Some(4), "comment"),
-            ],
+            &[("x/a.html", Some(2), "front-matter")],
         );
     }
 

@@ -121,8 +121,8 @@ impl Document {
         }
     }
 
-    /// Reads a file whose body may have conflict markers of git and whose fields may be over the limits: an article on
-    /// the service may have either.
+    /// Reads a file whose body may have conflict markers of git, and whose fields may be over the limits or cut at a
+    /// ` #`: an article on the service may have each of these.
     pub fn parse_with_markers(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
             id: frame::find_id(bytes).map(ArticleId::new),
@@ -148,7 +148,7 @@ impl Document {
         )
     }
 
-    /// Checks the lengths of the fields, and that the body has no conflict markers.
+    /// Checks the lengths of the fields, that no ` #` cuts a text, and that the body has no conflict markers.
     fn check(&self) -> Result<(), NotReady> {
         let words = &self.words;
         let texts = [
@@ -159,6 +159,13 @@ impl Document {
         ];
         check_lengths(&self.source.block, texts)
             .map_err(|problem| self.source.frame.in_file(problem))?;
+        if let Some((key, line)) = self.cut_texts().next() {
+            return Err(NotReady::at(
+                line,
+                format!("the text of `{key}` ends before the ` #`"),
+                "put the text into quotes; for a comment, write a blank behind the `#`",
+            ));
+        }
         if !has_conflict_markers(self.text()) {
             return Ok(());
         }

@@ -55,8 +55,8 @@ pub enum ScannedFile {
         stamp: Stamp,
         /// The fault, with the article whose `id:` line is in the file: not absent.
         problem: NotReady,
-        /// The content, if its only faults are conflict markers of git in the body or fields over the limits. The
-        /// caller may waive these faults if the base or the service has them too.
+        /// The content, if its only faults are conflict markers of git in the body, or fields over the limits or cut at
+        /// a ` #`. The caller may waive these faults if the base or the service has them too.
         with_markers: Option<Box<Document>>,
         /// The whole text; `None`: it is not UTF-8, or too large.
         source: Option<String>,

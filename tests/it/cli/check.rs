@@ -291,3 +291,75 @@ fn faults_that_the_service_has_as_well_are_sent_and_no_errors() {
         assert!(ran.stdout.contains("title has 300 characters"), "{ran:#?}");
     }
 }
+
+#[test]
+fn a_text_that_a_number_sign_cuts_is_not_sent() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let title = || service.sandbox.article(one).expect("it is there").title;
+    kb.edit(
+        "start/one.html",
+        "title: one",
+        "title: Fixed #42 in two steps",
+    );
+    kb.write(
+        "start/new.html",
+        "---\ntitle: New #3 thing\n---\n<p>New.</p>\n",
+    );
+    for command in ["sync", "check"] {
+        let ran = kb.run(&[command]).exits(4);
+        for words in [
+            "the text of `title` ends before the ` #`",
+            "put the text into quotes",
+        ] {
+            assert!(ran.stdout.contains(words), "{words} in {ran:#?}");
+        }
+        assert!(ran.stdout.contains("start/one.html"), "{ran:#?}");
+    }
+    // No old line is shown that never existed.
+    let ran = kb.run(&["diff"]).exits(0);
+    assert!(!ran.stdout.contains("-title"), "{ran:#?}");
+    assert!(ran.stderr.contains("ends before the ` #`"), "{ran:#?}");
+    assert_eq!(
+        (title().as_str(), service.sandbox.articles().len()),
+        ("one", 1)
+    );
+    // A value that both sides have already is no obstacle, and a comment is none.
+    kb.remove("start/new.html");
+    kb.edit(
+        "start/one.html",
+        "title: Fixed #42 in two steps",
+        "title: one #42",
+    );
+    kb.edit("start/one.html", "One.", "Uno.");
+    kb.run(&["check"]).exits(0);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.text(one), "<p>Uno.</p>");
+    kb.edit(
+        "start/one.html",
+        "title: one #42",
+        "title: 'Fixed #42' # in two steps",
+    );
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(title(), "Fixed #42");
+}
+
+#[test]
+fn a_page_in_the_root_can_be_ignored() {
+    let service = Service::empty();
+    let kb = service.mirror();
+    kb.write("index.html", "<p>The site.</p>");
+    for command in ["sync", "check"] {
+        let ran = kb.run(&[command]).exits(4);
+        assert!(ran.stdout.contains("name it in .kbsyncignore"), "{ran:#?}");
+    }
+    for rule in ["index.html", "/index.html", "*.html"] {
+        kb.write(".kbsyncignore", rule);
+        for command in ["sync", "check"] {
+            kb.run(&[command]).exits(0);
+        }
+    }
+}
