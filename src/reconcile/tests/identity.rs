@@ -208,7 +208,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "start/ noyaml folder=first",
         "",
-        "<- forget start, its folder was removed here; the category stays on the service, because only the dashboard can delete a category; -> create-category first; -> move first/a.html (category), was in start/",
+        "<- forget start, its folder was removed here; the category stays on the service, because only the dashboard can delete a category; -> create-category first, held; -> move first/a.html (category), was in start/, held",
     ],
     [
         "two/; a; b in=two",
@@ -312,8 +312,8 @@ fn what_lies_in_a_new_folder_of_the_old_name_is_a_copy() {
         });
         world
     };
-    let plan = "-> update-category zzz (slug), its public address changes from start to zzz; -> create-category start; \
-                -> create start/a.html";
+    let plan = "-> update-category zzz (slug), its public address changes from start to zzz; -> create-category start, \
+                held; -> create start/a.html, held";
     table_for(&[["a", "start/ folder=zzz", "", plan]], copied);
 }
 
