@@ -1,4 +1,4 @@
-//! Finds the mirror, merges flags, environment, file and defaults, and lists the known variables.
+//! Finds the mirror, and merges flags, environment, file and defaults.
 
 use super::{
     Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
@@ -8,9 +8,8 @@ use super::{
     values::{parse_listen, parse_poll, parse_service, parse_workspace},
 };
 use crate::files::if_there;
-use crate::model::path::{near::likely_meant, quoted};
+use crate::model::path::quoted;
 use std::{
-    collections::BTreeSet,
     io::{self, Read as _},
     net::SocketAddr,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
@@ -351,6 +350,20 @@ pub fn no_settings(mirror: &Path, env: Env<'_>) -> ConfigError {
             "set both, or make a settings file with `kbsync init`",
         );
     }
+    let mut above = mirror.ancestors().skip(1);
+    // Only a folder that -C or KBSYNC_DIR names can be in a mirror.
+    if let Some(above) = above.find(|dir| dir.join(SETTINGS_FILE).exists()) {
+        return ConfigError::new(
+            format!(
+                "{} is not a mirror: there is no {SETTINGS_FILE} in it",
+                mirror.display()
+            ),
+            format!(
+                "with -C or KBSYNC_DIR, the folders above are not searched; did you mean `-C {}`?",
+                quoted(&above.to_string_lossy())
+            ),
+        );
+    }
     ConfigError::new(
         format!(
             "{} is not a mirror: there is no {SETTINGS_FILE} in it, or in a folder above it",
@@ -359,53 +372,4 @@ pub fn no_settings(mirror: &Path, env: Env<'_>) -> ConfigError {
         "`kbsync init` makes it a mirror, and -C names another folder; in a container, set KBSYNC_SERVICE and \
          KBSYNC_WORKSPACE instead",
     )
-}
-
-/// The variables that kbsync reads.
-const KNOWN: [&str; 12] = [
-    "KBSYNC_DIR",
-    "KBSYNC_LISTEN",
-    "KBSYNC_LOG",
-    "KBSYNC_MERGE_TOOL",
-    "KBSYNC_PAGER",
-    "KBSYNC_POLL",
-    "KBSYNC_SERVICE",
-    "KBSYNC_STATE_DIR",
-    "KBSYNC_TOKEN",
-    "KBSYNC_TOKEN_FILE",
-    "KBSYNC_USER_STATE_DIR",
-    "KBSYNC_WORKSPACE",
-];
-
-/// Returns a note for each unknown variable whose name is similar to that of a known, unset variable.
-pub fn mistyped(names: impl Iterator<Item = String>) -> Vec<String> {
-    let set: BTreeSet<String> = names.filter(|name| name.starts_with("KBSYNC_")).collect();
-    let unset = || KNOWN.into_iter().filter(|known| !set.contains(*known));
-    set.iter()
-        .filter(|name| !KNOWN.contains(&name.as_str()))
-        .filter_map(|name| {
-            let meant = likely_meant(name, unset())?;
-            Some(format!(
-                "kbsync does not read the variable {name}; did you mean {meant}?"
-            ))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mistyped_variable_is_noticed_unless_the_right_one_is_set() {
-        let notes = |names: &[&str]| mistyped(names.iter().map(|name| (*name).to_owned()));
-        let note = "kbsync does not read the variable KBSYNC_TOKENN; did you mean KBSYNC_TOKEN?";
-        assert_eq!(notes(&["HOME", "KBSYNC_TOKENN"]), [note]);
-        for fine in [
-            &["KBSYNC_TOKENN", "KBSYNC_TOKEN"][..],
-            &["KBSYNC_POLL", "KBSYNC_DRILL_HURRY", "KBSYNC_BRANCH"],
-        ] {
-            assert!(notes(fine).is_empty(), "{fine:?}");
-        }
-    }
 }

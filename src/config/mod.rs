@@ -5,7 +5,7 @@
 //! in force.
 //!
 //! - `file` parses the keys; `values` the values.
-//! - `load` finds the mirror, merges the sources, and checks required settings.
+//! - `load` finds the mirror, merges the sources, and checks required settings; `variables` lists the environment's.
 //! - `token` fetches the token; `create` writes a new `kbsync.yaml`.
 //! - `consent` stores the user's agreement to a settings file, because the file may come from somebody else.
 //!
@@ -19,6 +19,7 @@ mod file;
 mod load;
 mod token;
 mod values;
+mod variables;
 
 #[cfg(test)]
 mod tests;
@@ -27,11 +28,12 @@ pub use consent::Asked;
 pub use create::{NewSettings, create, overlapping_mirror};
 pub use error::ConfigError;
 pub use load::{
-    Folders, Need, Request, find_mirror, folders, mistyped, new_mirror, no_settings,
-    token_from_environment, user_state_dir,
+    Folders, Need, Request, find_mirror, folders, new_mirror, no_settings, token_from_environment,
+    user_state_dir,
 };
 pub use token::TokenSource;
 pub use values::{parse_cron, parse_listen, parse_poll, parse_service, parse_workspace};
+pub use variables::mistyped;
 
 pub use crate::model::limits::{BudgetLimits, MaxDeletes, OnConflict};
 use crate::model::{CategoryId, Flags, WorkspaceId};

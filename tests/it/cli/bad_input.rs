@@ -350,6 +350,12 @@ fn a_folder_that_is_no_mirror_gets_a_remedy() {
     assert_eq!(kb.files(), []);
     kb.write("kbsync.yaml", "service: [\n");
     kb.run(&["sync"]).exits(2);
+    // With -C, the folders above are not searched.
+    std::fs::create_dir(kb.mirror().join("billing")).expect("a folder");
+    let meant = format!("did you mean `-C {}`?", kb.mirror().display());
+    let ran = kb.run(&["-C", "billing", "status"]).exits(2);
+    assert!(!ran.stderr.contains("above it"), "{ran:#?}");
+    ran.complains("billing is not a mirror", &meant);
 }
 
 #[test]
