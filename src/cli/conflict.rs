@@ -12,10 +12,8 @@ use super::{
 use crate::{
     config::Config,
     engine::report::{Line, Status},
-    mirror::document::Document,
-    model::{ArticleId, Side, base::ConflictRow},
+    model::{ArticleId, Field, Place, Side},
     reconcile::plan::Kind,
-    state::Store,
 };
 
 /// The most differences of a conflict that are listed in an overview.
@@ -28,8 +26,12 @@ pub(super) struct Conflict {
     pub(super) id: ArticleId,
     /// The file, below the mirror.
     pub(super) path: String,
+    /// The fields in which the two versions clash.
+    fields: Vec<Field>,
     /// The differences between the two versions; empty: only one version is left.
     differences: Vec<Difference>,
+    /// The name of the service's copy, if a person edited it.
+    edited_copy: Option<String>,
     /// The reason for the conflict, without the ways to settle it.
     pub(super) reason: String,
 }
@@ -46,32 +48,32 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
             let moved = store.article(row.id)?.map(|base| base.place);
             let mut places = [Some(row.place.clone()), moved].into_iter().flatten();
             let found = places.find_map(|place| Some((document(&part, &place)?, place)));
-            let (differences, place) = match found {
-                Some((document, place)) => (differences(&store, &row, &document)?, place),
-                None => (Vec::new(), row.place),
+            let (fields, differences) = match (&found, &row.remote) {
+                (Some((document, _)), Some(remote)) => {
+                    let clashing = Clashing::of(&store, &row, document, remote)?;
+                    (clashing.fields().collect(), clashing.differences())
+                }
+                (Some(_) | None, _) => (Vec::new(), Vec::new()),
             };
+            let edited_copy = row.copy.clone().filter(|copy| {
+                let copy = document(&part, &Place::new(&row.place.folder, copy));
+                copy.zip(row.remote.as_ref()).is_some_and(|(copy, remote)| {
+                    let shown = copy.version(remote.slug.clone(), remote.category);
+                    !shown.same_words(remote)
+                })
+            });
             conflicts.push(Conflict {
                 id: row.id,
-                path: part.path(&place),
+                path: part.path(found.map_or(row.place, |(_, place)| place)),
+                fields,
                 differences,
+                edited_copy,
                 reason: row.reason,
             });
         }
     }
     conflicts.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(conflicts)
-}
-
-/// Returns the places that both sides changed.
-fn differences(
-    store: &Store,
-    row: &ConflictRow,
-    document: &Document,
-) -> Result<Vec<Difference>, Failure> {
-    Ok(match &row.remote {
-        Some(remote) => Clashing::of(store, row, document, remote)?.differences(),
-        None => Vec::new(),
-    })
 }
 
 impl Conflict {
@@ -82,7 +84,7 @@ impl Conflict {
             side: Side::Both,
             path: self.path.clone(),
             id: Some(self.id),
-            fields: Vec::new(),
+            fields: self.fields.clone(),
             status: Status::Held,
             reason: Some(self.reason.clone()),
             rule: None,
@@ -111,6 +113,10 @@ impl Conflict {
                 "    … and {more}; `kbsync diff --remote` shows all"
             ));
         }
+        lines.extend(self.edited_copy.iter().map(|copy| {
+            let copy = escape(copy);
+            format!("    {copy} was edited: `--keep remote` takes the service's text, not that of this copy")
+        }));
         lines
     }
 }

@@ -213,10 +213,14 @@ impl<'d> Clashing<'d> {
         })
     }
 
+    /// Returns the fields that clash.
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
+        self.way.clashes.iter().map(|(field, _)| *field)
+    }
+
     /// Returns the clashes, with long lines reduced to the changed words and the words around them.
     pub(super) fn differences(&self) -> Vec<Difference> {
-        let fields = self.way.clashes.iter().map(|(field, _)| *field);
-        let fields = fields.filter(|field| *field != Field::Text);
+        let fields = self.fields().filter(|field| *field != Field::Text);
         let blocks = self.blocks.iter().filter_map(|block| match block {
             Block::Clash(clash) => Some(self.of_clash(clash).shortened()),
             Block::Settled(_) => None,
@@ -237,8 +241,8 @@ impl<'d> Clashing<'d> {
 
     /// Asks about one part after another.
     fn ask(&self, context: &Context) -> Result<Option<Keep>, Failure> {
-        let fields = self.way.clashes.iter().map(|(field, _)| *field);
-        let fields: Vec<Field> = fields.filter(|field| *field != Field::Text).collect();
+        let fields = self.fields().filter(|field| *field != Field::Text);
+        let fields: Vec<Field> = fields.collect();
         let is_clash = |block: &&Block| matches!(block, Block::Clash(_));
         let total = fields.len() + self.blocks.iter().filter(is_clash).count();
         let parts = several(total, "part");

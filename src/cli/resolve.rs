@@ -109,7 +109,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
                 Some(snapshot::Keep::Local)
             }
             None => {
-                may_ask(context, &args.paths)?;
+                may_ask(context, &args.paths, found.row.remote.is_none())?;
                 if !is_one {
                     context.out.note(escape(&path));
                 }
@@ -171,20 +171,24 @@ fn list(context: &Context, config: &Config) -> Outcome {
     Ok(report::code(&report, false))
 }
 
-/// Checks that a person can answer questions. `paths`: the arguments.
-fn may_ask(context: &Context, paths: &[PathBuf]) -> Result<(), Failure> {
+/// Checks that a person can answer questions. `paths`: the arguments. `is_gone`: the service has no version.
+fn may_ask(context: &Context, paths: &[PathBuf], is_gone: bool) -> Result<(), Failure> {
     if ask::possible() && !context.out.json && !context.out.quiet {
         return Ok(());
     }
     let paths = paths.iter().map(|path| path.display().to_string());
     let paths: Vec<_> = paths.map(|path| quoted(&path).into_owned()).collect();
     let paths = paths.join(" ");
+    let ways: &[&str] = if is_gone {
+        &["local   # a new article", "remote  # no file"]
+    } else {
+        &["local", "remote", "both"]
+    };
+    let ways = ways.iter();
+    let ways = ways.map(|way| format!("\n  kbsync resolve {paths} --keep {way}"));
     Err(Failure::usage(
         "which version is to be kept?",
-        format!(
-            "name it:\n  kbsync resolve {paths} --keep local\n  kbsync resolve {paths} --keep remote\n  \
-             kbsync resolve {paths} --keep both"
-        ),
+        format!("name it:{}", ways.collect::<String>()),
     ))
 }
 

@@ -104,6 +104,11 @@ fn a_settled_conflict_says_that_its_edited_copy_stays() {
     for loses_id in [false, true] {
         let (_service, kb, one, _) = in_conflict();
         kb.edit(COPY, "Theirs.", "Remarked upon.");
+        for command in [&["sync", "start"][..], &["resolve"]] {
+            let listed = kb.run(command);
+            let told = "one.conflict.html was edited: `--keep remote` takes the service's text";
+            assert!(listed.stdout.contains(told), "{listed:#?}");
+        }
         if loses_id {
             kb.edit(COPY, &format!("id: {one}\n"), "");
         }
@@ -242,6 +247,11 @@ fn an_article_that_was_deleted_meanwhile_is_recreated_or_its_file_goes() {
         service.sandbox.remove(one);
         kb.run(&["resolve", "start/one.html", "--keep", keep])
             .exits(3);
+        let ran = kb.run(&["resolve", "start/one.html"]).exits(2);
+        for words in ["--keep local   # a new article", "--keep remote  # no file"] {
+            assert!(ran.stderr.contains(words), "{ran:#?}");
+        }
+        assert!(!ran.stderr.contains("--keep both"), "{ran:#?}");
         assert!(kb.read("start/one.html").contains("Mine."));
         kb.run(&["resolve", "start/one.html", "--keep", keep])
             .exits(0);
@@ -544,6 +554,7 @@ fn without_a_path_the_conflicts_are_listed_with_both_sides() {
     let json = kb.run(&["resolve", "--json"]).exits(3).json();
     schema::check("report", &json);
     assert_eq!(json["actions"][0]["id"], one.to_string());
+    assert_eq!(json["actions"][0]["fields"], serde_json::json!(["text"]));
     assert_eq!(service.sandbox.counts().total, 0);
     kb.run(&["resolve", "start/one.html", "--keep", "local"])
         .exits(0);
