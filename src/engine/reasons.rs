@@ -58,8 +58,11 @@ pub fn reason_of_group<'r>(size: usize, first: &'r str, path: &str) -> Cow<'r, s
     }
 }
 
-/// Returns a reason with `PATH` for the path of its own file, so that several files can share it.
+/// Returns a reason with `PATH` for the path of its own file, and `FOLDER` for its folder, so that several files can
+/// share it.
 pub fn common_reason(reason: &str, path: &str) -> String {
+    let folder = path.rsplit_once('/').map_or(path, |(folder, _)| folder);
+    let reason = reason.replace(&format!("restore {}`", quoted(folder)), "restore FOLDER`");
     let path = quoted(path);
     let reason = reason.replace(&format!(" {path}`"), " PATH`");
     reason.replace(&format!(" {path} --"), " PATH --")

@@ -4,7 +4,7 @@
 
 use crate::engine::ending::{Refused, Stop};
 use crate::engine::reasons::put_below;
-use crate::model::{ArticleId, Digest, ExitCode, Field, Side};
+use crate::model::{ArticleId, Digest, ExitCode, Field, Side, path::quoted};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::ErrorKind;
 pub use crate::service::{BudgetLeft, Requests};
@@ -56,6 +56,11 @@ impl Line {
     /// Makes a line of an action.
     pub fn of(action: &Action, status: Status, reason: Option<String>) -> Self {
         let held = action.held.as_ref();
+        let folder = action.path.split('/').next().unwrap_or_default();
+        let restore = format!("restore {}`", quoted(folder));
+        let reason = reason
+            .or_else(|| held.map(|Hold { reason, .. }| reason.clone()))
+            .or_else(|| action.note.clone());
         Self {
             action: action.kind,
             side: action.side,
@@ -63,9 +68,7 @@ impl Line {
             id: action.id,
             fields: action.fields.clone(),
             status,
-            reason: reason
-                .or_else(|| held.map(|Hold { reason, .. }| reason.clone()))
-                .or_else(|| action.note.clone()),
+            reason: reason.map(|reason| reason.replace("restore FOLDER`", &restore)),
             rule: held.map(|hold| hold.rule),
             fingerprint: held.map(|_| action.fingerprint()),
         }

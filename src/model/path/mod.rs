@@ -92,7 +92,7 @@ impl fmt::Display for NameProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the name {:?} cannot be part of a public address; rename it to {:?}, or add a `slug:`",
+            "the name {:?} cannot be part of a public address; rename the file to `{}{EXTENSION}`, or add a `slug:`",
             self.stem, self.proposal
         )
     }

@@ -153,7 +153,7 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
                 ran.stdout.contains("no earlier sync recorded git's HEAD"),
                 "{ran:#?}"
             );
-            assert!(ran.stdout.contains("kbsync restore FOLDER"), "{ran:#?}");
+            assert!(ran.stdout.contains("`kbsync restore start`"), "{ran:#?}");
         }
         assert_eq!(left(&service), 4);
         kb.run(&["restore", "start"]).exits(0);

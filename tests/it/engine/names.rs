@@ -43,7 +43,7 @@ async fn a_name_that_is_no_slug_is_a_problem_with_a_proposal() {
     assert!(
         said.len() == 1
             && said[0].starts_with("start/Über uns.html: ")
-            && said[0].contains("\"uber-uns\""),
+            && said[0].contains("`uber-uns.html`"),
         "{said:?}"
     );
     world.rename("start/Über uns.html", "start/uber-uns.html");
