@@ -224,8 +224,14 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
 
 fn advice_of_lock(error: &LockError) -> Advice {
     let help = match error {
-        LockError::Taken(_) => {
-            let help = "wait for that process to end, or stop it; `kbsync doctor` names it";
+        LockError::Taken(owner) => {
+            let help = match owner {
+                Some(owner) if owner.doing == "run" => {
+                    "wait for that process to end, or stop it; `kbsync status` shows this daemon, and `kbsync sync` asks it to sync now"
+                }
+                Some(_) => "wait for that process to end, or stop it",
+                None => "wait for that process to end, or stop it; `kbsync doctor` names it",
+            };
             return (ExitCode::Retry, Some(help));
         }
         LockError::NotAFolder(_) => {

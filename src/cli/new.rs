@@ -52,6 +52,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let folder = if let Some(folder) = existing(&categories, category) {
         folder.to_owned()
     } else {
+        if let Some((first, _)) = category.split_once('/') {
+            let meant = existing(&categories, first);
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            return Err(Failure::usage(
+                format!(
+                    "\"{}\" has a `/`, but a category is one folder",
+                    escape(category)
+                ),
+                format!("write `kbsync new CATEGORY TITLE`{}", escape(&meant)),
+            ));
+        }
         let known = categories.iter().map(|(folder, _)| folder.as_str());
         let near = likely_meant(category, known);
         if !args.new_category && !is_meant(args, (prefix, category), near, context)? {
@@ -95,9 +106,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 fn check_words(args: &Args) -> Result<(), Failure> {
     let (title, category) = (args.title.trim(), args.category.trim());
-    if title.is_empty() || category.is_empty() {
+    let has_letter = |text: &str| text.contains(char::is_alphanumeric);
+    if !has_letter(title) || !has_letter(category) {
         return Err(Failure::usage(
-            "the category or the title is empty",
+            "the category or the title has no letters",
             "write `kbsync new CATEGORY TITLE`, with quotes around words with spaces",
         ));
     }

@@ -131,7 +131,8 @@ impl fmt::Display for StateError {
                 write!(
                     f,
                     ": this folder mirrors {was}, and kbsync.yaml (or KBSYNC_SERVICE, KBSYNC_WORKSPACE) now names {now}; \
-                     change that back, or use an empty folder for the other one"
+                     change that back, or use an empty folder for the other one; if the service moved, move .kbsync away \
+                     (keep it: it has the history) and sync, which pairs equal files and articles anew"
                 )
             }
             ErrorKind::Gone => f.write_str(

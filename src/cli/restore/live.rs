@@ -13,13 +13,16 @@ pub(super) fn agreed(
     config: &Config,
     planned: &[Planned],
 ) -> Result<bool, Failure> {
-    let mut lines = Vec::new();
+    let (mut lines, mut fresh) = (Vec::new(), 0);
     for one in planned {
         for file in &one.found {
             let what = match file.goes_live(config.options.new_articles) {
                 None => continue,
                 Some(GoesLive::Changed) => "changes",
-                Some(GoesLive::Created) => "is a new article",
+                Some(GoesLive::Created) => {
+                    fresh += 1;
+                    "is a new article"
+                }
             };
             let path = one.group.part.path(&file.target.place);
             let path = escape(&path);
@@ -29,19 +32,22 @@ pub(super) fn agreed(
     if lines.is_empty() {
         return Ok(true);
     }
-    let live = several(lines.len(), "live article");
+    let what = match (lines.len() - fresh, fresh) {
+        (0, fresh) => format!("publish {}", several(fresh, "new article")),
+        (_, _) => format!("change {}", several(lines.len(), "live article")),
+    };
     if context.out.json || context.out.quiet || !ask::possible() {
         return Err(Failure::usage(
-            format!("this would change {live}, which needs your agreement"),
+            format!("this would {what}, which needs your agreement"),
             format!(
                 "--dry-run shows the changes; agree with:\n  {}",
                 ask::again()
             ),
         ));
     }
-    context.out.note(format!(
-        "This would change {live}, compared with the last sync:"
-    ));
+    context
+        .out
+        .note(format!("This would {what}, compared with the last sync:"));
     for line in &lines {
         context.out.note(line);
     }

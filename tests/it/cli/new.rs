@@ -112,13 +112,24 @@ fn it_never_overwrites_and_never_leaves_the_mirror() {
         .complains("a/one.html exists already", "another title");
     kb.run(&["new", "a", " "])
         .exits(2)
-        .complains("is empty", "kbsync new");
+        .complains("has no letters", "kbsync new");
     kb.run(&["new", "a", &"x".repeat(256)])
         .exits(2)
         .complains("256 characters", "shorten");
     assert_eq!(kb.files(), before);
-    kb.run(&["new", "../../evil", "../../passwd", "--new-category"])
+    kb.run(&["new", "..evil", "../../passwd", "--new-category"])
         .exits(0);
+    let existing = ["new", "evil/how-to.html", "How to", "--new-category"];
+    kb.run(&existing)
+        .exits(2)
+        .complains("a category is one folder", "did you mean evil?");
+    for words in [["new", "../up", "T"], ["new", "a/b", "T"]] {
+        let ran = kb.run(&[&words[..], &["--new-category"]].concat()).exits(2);
+        ran.complains("a category is one folder", "kbsync new CATEGORY TITLE");
+    }
+    kb.run(&["new", "evil", "!!!"])
+        .exits(2)
+        .complains("has no letters", "quotes");
     assert!(kb.files().iter().all(|(path, _)| {
         path.starts_with(kb.mirror()) && !path.to_string_lossy().contains("..")
     }));

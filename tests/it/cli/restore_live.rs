@@ -168,7 +168,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
 
     kb.run(&["restore", "start", "--deleted"])
         .exits(2)
-        .complains("this would change 2 live articles", "--dry-run");
+        .complains("this would publish 2 new articles", "--dry-run");
     assert!(!kb.exists("start/two.html"));
     let ran = kb.run(&["restore", "start", "--deleted", "--yes"]).exits(4);
     assert!(ran.stdout.contains("deleted later"), "{ran:#?}");

@@ -267,7 +267,7 @@ fn f118_a_mirror_that_is_in_use_is_left_alone() {
     for command in [&["sync"][..], &["pull"], &["push"], &["approve"]] {
         kb.run(command).exits(5).complains(
             &format!("kbsync run (process {pid}) has it"),
-            "wait for that process to end",
+            "`kbsync status` shows this daemon",
         );
     }
     assert_eq!(service.sandbox.counts().total, 0);

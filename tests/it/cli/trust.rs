@@ -512,3 +512,26 @@ fn a_folder_and_a_settings_file_do_not_both_name_the_folder() {
             .complains("both name the folder", "leave out one");
     }
 }
+
+#[test]
+fn a_service_that_moved_is_followed_with_a_new_state() {
+    let service = Service::empty();
+    let one = service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Never sent.");
+    kb.edit("kbsync.yaml", "127.0.0.1", "localhost");
+    kb.trust();
+    let ran = kb.run(&["sync", "--trust-service"]).exits(2);
+    let told = "if the service moved, move .kbsync away";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    let away = kb.user_state().join("old");
+    std::fs::rename(kb.mirror().join(".kbsync"), &away).expect("moved");
+    // The edit waits, and nothing is sent.
+    kb.run(&["sync", "--trust-service"]).exits(3);
+    assert_eq!(service.text(one), "<p>One.</p>");
+    assert!(kb.read("start/one.html").contains("Never sent."));
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Never sent.</p>");
+}
