@@ -3,7 +3,7 @@
 
 use super::{
     control::Refusal,
-    debounce::{DuePaths, Touch},
+    debounce::{DuePaths, Touch, folders_above},
     git::{Head, Known, Remembered},
     outage::Outage,
     settings_mark::SettingsMark,
@@ -14,7 +14,7 @@ use crate::engine::{
     report::{BudgetLeft, Report},
     restore,
 };
-use crate::model::{ArticleId, Digest, Place, Side};
+use crate::model::{ArticleId, Digest, Place, Side, Timestamp, path::CONFLICT_EXTENSION};
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict};
 use crate::service::Purpose;
@@ -257,8 +257,8 @@ pub trait CycleRunner {
     fn reload(&mut self) -> Result<Options, String>;
 }
 
-/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths must see the paths
-/// in motion as well, to recognise moves.
+/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths sees most paths in
+/// motion as well, to recognise moves; see [`in_motion_at`].
 pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     let in_motion = || PathsInMotion {
         paths: below(job.in_motion.iter(), prefix).collect(),
@@ -281,8 +281,10 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
         },
         Scope::Paths(due) => CycleRequest {
             in_motion: PathsInMotion {
+                paths: below(in_motion_at(job, due), prefix).collect(),
+                // A missing file counts as removed only if the grace time of its removal is over.
+                listed_at: Some(Timestamp(0)),
                 removed: below(removed(due), prefix).collect(),
-                ..PathsInMotion::default()
             },
             scope: scope(due.keys(), prefix)?,
             look: files(due, prefix).map_or(Look::Whole, Look::Paths),
@@ -351,6 +353,16 @@ fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
         Some(Place::new(folder, file))
     });
     places.collect()
+}
+
+/// Returns the paths in motion that a cycle over due paths leaves alone: files below a due folder, which may be written
+/// at this moment, and conflict copies, because the removal of a copy settles its conflict.
+fn in_motion_at<'j>(job: &'j Job, due: &DuePaths) -> impl Iterator<Item = &'j String> {
+    let paths = job.in_motion.iter();
+    paths.filter(|path| {
+        path.ends_with(CONFLICT_EXTENSION)
+            || folders_above(path).any(|folder| due.contains_key(folder))
+    })
 }
 
 fn removed(due: &DuePaths) -> impl Iterator<Item = &String> {

@@ -45,7 +45,7 @@ pub async fn run_job<S: Service, D: Disk>(
         };
         // A person runs a command on the files as they are, without a grace time.
         if !matches!(job.scope, Scope::Command(_)) {
-            request.in_motion.listed_at = Some(started_at);
+            request.in_motion.listed_at.get_or_insert(started_at);
         }
         let prepared = workspace.prepare(job, &mut request, &mut report).await;
         let is_prepared = prepared.is_ok();

@@ -103,7 +103,8 @@ impl Look {
 pub struct PathsInMotion {
     /// Their paths: a cycle over everything leaves them alone.
     pub paths: BTreeSet<String>,
-    /// The time of the list: a file that was removed later is in motion, too. `None`: there is no grace time.
+    /// The time of the list: a file that was removed later is in motion, too. In a cycle over paths, this is the
+    /// beginning of time: each missing file is in motion unless its grace time is over. `None`: there is no grace time.
     pub listed_at: Option<Timestamp>,
     /// Removed paths whose grace time is over: the cycle does not wait for them.
     pub removed: BTreeSet<String>,

@@ -134,7 +134,21 @@ impl Scanned {
         let files = snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
         let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
-        let there: HashSet<&Place> = files.map(|file| &file.place).chain(unknown).collect();
+        let without_id = files.clone().filter(|file| file.id.is_none());
+        // A renamed folder takes its files along.
+        let along: HashSet<Place> = without_id
+            .filter_map(|file| {
+                let mut categories = snapshot.categories.iter();
+                let category = categories.find(|category| category.folder == file.place.folder)?;
+                let folder = base.categories.get(&category.id?)?.folder.as_ref()?;
+                Some(Place::new(folder, &file.place.file))
+            })
+            .collect();
+        let there: HashSet<&Place> = files
+            .map(|file| &file.place)
+            .chain(unknown)
+            .chain(&along)
+            .collect();
         let young = |stamp: Stamp| !predates(&stamp, since);
         let is_just_gone = |place: &Place| match disk.look(At::Root, &place.folder) {
             Ok(Some(folder)) => young(folder.stamp),

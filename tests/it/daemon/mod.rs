@@ -1,6 +1,7 @@
 //! `kbsync run`: the event loop in virtual time, and the real daemon.
 
 mod branch;
+mod due_paths;
 mod echo;
 mod editors;
 mod event_loop;
