@@ -127,9 +127,14 @@ impl WorkQueue {
 
     /// Adds an event of a path.
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
-        // A removal that waits begins anew with the next event of its path: the path may have been back in between.
-        if self.due.get(path) == Some(&Touch::Removed) {
-            self.due.remove(path);
+        // A removal that waits begins anew with the next event of its path: the path may have been back in between. A
+        // change that waits ends with the removal of its path: the removal has a grace time.
+        let due = [&mut self.due, &mut self.deferred.due, &mut self.running];
+        for due in due {
+            let is_removal = due.get(path) == Some(&Touch::Removed) || touch == Touch::Removed;
+            if is_removal {
+                due.remove(path);
+            }
         }
         self.debounce.record(path, touch, now);
     }
@@ -137,6 +142,7 @@ impl WorkQueue {
     /// Takes the missing files before a look at all files. Their removals may have had no event, so the grace time of
     /// each begins now, unless it is over or has begun. Returns the files that are in motion by this.
     pub fn note_missing(&mut self, missing: BTreeSet<String>, now: Instant) -> BTreeSet<String> {
+        self.missing.remove(path);
         let before = std::mem::replace(&mut self.missing, missing);
         let waited = |path: &str| {
             let due = [&self.running, &self.due, &self.deferred.due];

@@ -740,6 +740,114 @@ async fn f073_a_second_removal_in_an_outage_has_a_grace_time_of_its_own() {
         .await;
 }
 
+/// A path whose first touch waits for another cycle when the path is removed (again).
+struct Again {
+    name: &'static str,
+    first: Touch,
+    /// What the cycles meet, and until when.
+    outage: Outage,
+    down: u64,
+    /// The duration of a cycle.
+    takes: u64,
+    /// The time of the removal. The next cycle begins before its grace time is over.
+    removed: u64,
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_a_second_removal_has_a_grace_time_of_its_own_wherever_the_first_touch_waits() {
+    for case in [
+        Again {
+            name: "deferred: the tries are after 60 s, 75 s and 105 s",
+            first: Touch::Removed,
+            outage: Outage::UnusableAnswer,
+            down: 95,
+            takes: 0,
+            removed: 85,
+        },
+        Again {
+            name: "running: a cycle of 30 s, and the next one 15 s later",
+            first: Touch::Removed,
+            outage: Outage::Unreachable,
+            down: 95,
+            takes: 30,
+            removed: 70,
+        },
+        Again {
+            name: "due: the save is tried again after 15 s",
+            first: Touch::Changed,
+            outage: Outage::Unreachable,
+            down: 10,
+            takes: 0,
+            removed: 5,
+        },
+    ] {
+        rarely_polled()
+            .play(|bench| async move {
+                seconds(1).await;
+                bench.clear();
+                let path = "a/back.html";
+                let until = Instant::now() + Duration::from_secs(case.down);
+                {
+                    let mut script = bench.script.lock().expect("script");
+                    script.down_until = Some((until, case.outage));
+                    script.takes = Duration::from_secs(case.takes);
+                }
+                match case.first {
+                    Touch::Changed => bench.touch(path).await,
+                    Touch::Removed => bench.remove(path).await,
+                }
+                seconds(case.removed).await;
+                assert!(!bench.jobs().is_empty(), "{}", case.name);
+                bench.touch(path).await;
+                bench.remove(path).await;
+                let grace_end = bench.start.elapsed() + Duration::from_mins(1);
+                let tries = bench.jobs().len();
+                seconds(600).await;
+                let jobs = bench.script.lock().expect("script").jobs.clone();
+                let is_about = |paths: &[String]| paths.iter().any(|one| one.contains(path));
+                let later = jobs[tries..].iter().find(|(.., paths)| is_about(paths));
+                let (at, _, paths) = later.expect("a cycle over the removal");
+                assert!(*at >= grace_end, "{}: {jobs:?}", case.name);
+                assert_eq!(*paths, strings(&["-a/back.html"]), "{}", case.name);
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_a_file_that_came_back_between_two_looks_has_a_new_grace_time() {
+    // Its return is seen by an event, or by a scan after lost events.
+    for seen in [true, false] {
+        Stage::new()
+            .play(|bench| async move {
+                seconds(2).await;
+                let gone =
+                    || bench.script.lock().expect("script").missing = strings(&["a/gone.html"]);
+                gone();
+                bench.event(Event::SyncNow).await;
+                seconds(70).await;
+                {
+                    let mut script = bench.script.lock().expect("script");
+                    script.missing.clear();
+                    script.as_recorded = !seen;
+                }
+                if seen {
+                    bench.touch("a/gone.html").await;
+                } else {
+                    bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+                }
+                seconds(30).await;
+                bench.script.lock().expect("script").as_recorded = false;
+                gone();
+                bench.clear();
+                bench.event(Event::SyncNow).await;
+                seconds(1).await;
+                assert!(bench.full()[0].in_motion.contains("a/gone.html"), "{seen}");
+            })
+            .await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_every_cycle_leaves_to_the_next_one_is_one_line_in_the_log() {
     let (log, _ears) = logged();
