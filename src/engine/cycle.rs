@@ -1,7 +1,7 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
 use crate::engine::apply::{
-    PlanSummary, apply, finish_cycle, refresh_stamps, remove_settled_copies,
+    PlanSummary, apply, finish_cycle, other_checkout, refresh_stamps, remove_settled_copies,
 };
 use crate::engine::ending::service_stop;
 use crate::engine::facts::{facts, forget_parked, note_rollbacks};
@@ -14,21 +14,14 @@ use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::report::Report;
 use crate::engine::settings::{Cause, CycleRequest, InMotion, Look};
-use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
+use crate::engine::{Engine, Gathered, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Plan, Problem};
 use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
-
-/// The longest wait of a cycle for a git command that changes files.
-const GIT_PATIENCE: Duration = Duration::from_secs(2);
-
-/// The pause between two looks at git while a cycle waits.
-const GIT_LOOK: Duration = Duration::from_millis(50);
 
 /// Runs one cycle, and reports it.
 pub(super) async fn run_and_report<S: Service, D: Disk>(
@@ -119,8 +112,8 @@ async fn run_cycle<S: Service, D: Disk>(
         return Ok(observed.service.stop);
     }
     let summary = PlanSummary::of(&plan, &observed);
-    if let Some(stop) = other_checkout(&*engine.git).await {
-        return Ok(Some(stop));
+    if let Some(why) = other_checkout(&*engine.git).await {
+        return Ok(Some(Stop::of_git(&why)));
     }
     let applied = apply(engine, plan, &mut observed, report).await;
     let is_background = engine.request.cause == Cause::Background;
@@ -152,22 +145,6 @@ async fn run_cycle<S: Service, D: Disk>(
     // Dropped now: until the next cycle they would keep memory pages alive.
     engine.gathered = Gathered::default();
     Ok(stop)
-}
-
-/// Returns a stop if git replaced the files with those of another branch, or is still replacing them. Waits for a git
-/// command that only refreshes the index.
-async fn other_checkout(git: &dyn GitView) -> Option<Stop> {
-    let until = Instant::now() + GIT_PATIENCE;
-    loop {
-        match git.checkout() {
-            Checkout::Same => return None,
-            Checkout::Other(why) => return Some(Stop::of_git(&why)),
-            Checkout::Changing(why) if Instant::now() >= until => {
-                return Some(Stop::of_git(&why));
-            }
-            Checkout::Changing(_) => tokio::time::sleep(GIT_LOOK).await,
-        }
-    }
 }
 
 /// Observes both sides and makes the plan. If the plan of a partial look concerns other articles, looks at everything

@@ -19,8 +19,7 @@ pub trait GitView: Send + Sync {
         false
     }
 
-    /// Compares the present checkout with the one before the cycle's scan. The engine asks before a cycle's first
-    /// effect.
+    /// Compares the present checkout with the one before the cycle's scan. The engine asks before each step of a plan.
     fn checkout(&self) -> Checkout {
         Checkout::Same
     }

@@ -6,6 +6,7 @@
 
 mod category;
 mod category_files;
+mod checkout;
 mod conflict;
 mod create;
 mod delete;
@@ -17,6 +18,7 @@ mod render;
 mod send;
 mod state;
 
+pub(super) use checkout::other_checkout;
 pub(super) use conflict::remove_settled_copies;
 pub(super) use finish_cycle::{PlanSummary, finish_cycle, refresh_stamps};
 
@@ -32,6 +34,7 @@ use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
+use checkout::stop_at_other_checkout;
 use delete::{delete_article, forget_article};
 use guard_read::wait_for_room;
 use send::settle_and_send;
@@ -96,6 +99,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         let following = rest.as_slice().iter();
         let local = following.take_while(|next| is_local_settle(next)).count();
         if local > 0 {
+            stop_at_other_checkout(&*engine.git, &mut state.obstacles).await;
             let teller = Teller::clone(&engine.teller);
             let journal = &mut engine.journal();
             files::settle_files(journal, &teller, &mut rest, local, &mut state)?;
@@ -114,6 +118,9 @@ async fn step<S: Service, D: Disk>(
     action: Action,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
+    if action.held.is_none() || matches!(action.step, Step::Conflict(_)) {
+        stop_at_other_checkout(&*engine.git, &mut state.obstacles).await;
+    }
     if let Step::Conflict(conflict) = &action.step {
         let shown = match state.obstacles.unwritable.clone() {
             Some(unwritable) => Some(unwritable.message),

@@ -184,7 +184,8 @@ impl Obstacles {
         self.addresses.extend(order::address_left(action));
     }
 
-    /// Stops both sides because the mirror is unwritable: it could not follow a change on the service.
+    /// Stops both sides: the mirror is unwritable and could not follow a change on the service, or git has changed the
+    /// checkout.
     pub(super) fn stop_mirror(&mut self, stop: Stop) {
         self.stop.get_or_insert_with(|| stop.clone());
         self.unwritable.get_or_insert(stop);

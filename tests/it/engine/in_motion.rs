@@ -10,6 +10,7 @@ use kbsync::engine::{Checkout, Clock as _, Contents, GitView, Since, SystemClock
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicIsize, Ordering};
 use uuid::Uuid;
 
 /// `a/one.html`, `a/two.html` and `b/three.html`, synced.
@@ -312,6 +313,43 @@ async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_
         lines(&report),
         ["forget local b done", "delete remote b/three.html done"]
     );
+}
+
+/// A git view in which another branch is checked out some looks after the scan.
+struct Leaves(AtomicIsize);
+
+impl GitView for Leaves {
+    fn checkout(&self) -> Checkout {
+        match self.0.fetch_sub(1, Ordering::Relaxed) {
+            1.. => Checkout::Same,
+            _ => Checkout::Other("another branch is checked out".to_owned()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn f084_a_checkout_in_the_middle_of_a_plan_ends_the_cycle() {
+    let (world, [_, _, three], _) = world().await;
+    world.edit("a/one.html", "One.", "Mine.");
+    world.edit("a/two.html", "Two.", "Mine.");
+    world
+        .sandbox()
+        .edit(three, |article| article.text = "<p>Theirs.</p>".into());
+    let mut engine = world.engine();
+    // The look before the plan, and the one before the first step.
+    engine.set_git(std::sync::Arc::new(Leaves(AtomicIsize::new(2))));
+    let report = engine.cycle(&both()).await.expect("a cycle");
+    let done = lines(&report).into_iter();
+    let done = done.filter(|line| line.ends_with("done")).count();
+    assert_eq!((done, report.actions.len()), (1, 3), "{report:#?}");
+    let stop = report.stopped.expect("a stop");
+    assert_eq!(
+        stop.message,
+        "nothing more is synced: another branch is checked out"
+    );
+    drop(engine);
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report).len(), 2, "{report:#?}");
 }
 
 /// A git view in which git was involved in every missing file.
