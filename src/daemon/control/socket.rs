@@ -1,6 +1,6 @@
 //! The socket: its path, the daemon's end and the command's end.
 //!
-//! The holder of the mirror's lock binds the socket and removes the socket at the end; only the owner may open the
+//! The holder of the mirror's lock binds the socket and removes the socket at the end; only the owner may use the
 //! socket. The daemon has one task for each client, and the task only sends events. A client must send its request
 //! within [`REQUEST_LIMIT`], and the number of clients without a request is bounded. A command then waits for its cycle
 //! without a time limit; the number of waiting commands is bounded as well.
@@ -156,6 +156,7 @@ pub async fn serve(
     status: StatusSource,
     stop: CancellationToken,
 ) {
+    let own = rustix::process::geteuid().as_raw();
     let clients = TaskTracker::new();
     let mut connections = Connections::new("the control socket");
     let waiting = Arc::new(Semaphore::new(connections::capacity()));
@@ -165,6 +166,11 @@ pub async fn serve(
             accepted = listening.listener.accept() => accepted,
         };
         if let Some(((stream, _), slot)) = connections.admit(accepted).await {
+            // The mode of the socket's folder may have been changed since.
+            let peer = stream.peer_cred().map(|peer| peer.uid());
+            if !peer.is_ok_and(|peer| is_owner(peer, own)) {
+                continue;
+            }
             let (to, status, waiting) = (to.clone(), status.clone(), Arc::clone(&waiting));
             clients.spawn(async move {
                 if let Err(error) = answer(stream, slot, &to, &status, &waiting).await {
@@ -176,6 +182,11 @@ pub async fn serve(
     clients.close();
     // The stop does not wait for a client that does not read its final response.
     let _late = tokio::time::timeout(Duration::from_secs(1), clients.wait()).await;
+}
+
+/// Returns whether a client's user may use the daemon: root and the daemon's own user may.
+const fn is_owner(user: u32, own: u32) -> bool {
+    user == 0 || user == own
 }
 
 async fn answer(
@@ -310,6 +321,18 @@ mod tests {
         assert!(socket.exists());
         drop(next);
         assert!(!socket.exists());
+    }
+
+    #[test]
+    fn only_the_owner_and_root_may_use_the_socket() {
+        for (user, own, expected) in [
+            (1000, 1000, true),
+            (0, 1000, true),
+            (1001, 1000, false),
+            (1000, 0, false),
+        ] {
+            assert_eq!(is_owner(user, own), expected, "{user} {own}");
+        }
     }
 
     #[test]
