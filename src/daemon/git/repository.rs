@@ -17,13 +17,15 @@ use std::{
 };
 
 /// The files and folders of unfinished git operations.
-const UNDER_WAY: [(&str, Busy); 7] = [
+const UNDER_WAY: [(&str, Busy); 8] = [
     ("index.lock", Busy::Lock),
     ("MERGE_HEAD", Busy::Operation("merge")),
     ("rebase-merge", Busy::Operation("rebase")),
     ("rebase-apply", Busy::Operation("rebase")),
     ("CHERRY_PICK_HEAD", Busy::Operation("cherry-pick")),
     ("REVERT_HEAD", Busy::Operation("revert")),
+    // The rest of a series, after a conflict was settled by `git commit`.
+    ("sequencer", Busy::Operation("cherry-pick")),
     ("BISECT_LOG", Busy::Bisect),
 ];
 

@@ -193,6 +193,19 @@ fn f086_what_git_has_not_finished_is_seen() {
     assert_eq!(repository.state().busy, Some(Busy::Operation("revert")));
     repository.git(&["revert", "--abort"]);
     assert_eq!(repository.state().busy, None);
+    // The first commit of a series conflicts, and is settled by a commit: the rest of the series is still to come.
+    assert!(
+        !repository.try_git(&["cherry-pick", "clash", "other"]),
+        "it conflicts"
+    );
+    repository.git(&["commit", "-q", "-a", "-m", "settled"]);
+    assert!(!repository.path().join(".git/CHERRY_PICK_HEAD").exists());
+    assert_eq!(
+        repository.state().busy,
+        Some(Busy::Operation("cherry-pick"))
+    );
+    repository.git(&["cherry-pick", "--quit"]);
+    assert_eq!(repository.state().busy, None);
 }
 
 #[test]
