@@ -176,7 +176,7 @@ impl<'c> Session<'c> {
             git::remember(&mut store, what)
         };
         for known in &job.git {
-            let Some(branch) = &known.first else {
+            let Some(branch) = known.first.as_ref().filter(|_| outcome.is_complete()) else {
                 continue;
             };
             let what = Remembered {

@@ -230,7 +230,7 @@ impl<C: CycleRunner> EventLoop<C> {
         let now = self.state.now();
         self.state.cycle_finished(job, &outcome, started);
         for known in &job.git {
-            if let Some(branch) = &known.first {
+            if let Some(branch) = known.first.as_ref().filter(|_| outcome.is_complete()) {
                 tracing::info!(branch, "this branch is the published branch from now on");
                 let what = Remembered {
                     branch: Some(branch.clone()),

@@ -1851,6 +1851,37 @@ impl Dice {
 /// Returns the largest number of requests in any window of that length.
 fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
     let mut from = 0;
+#[tokio::test(start_paused = true)]
+async fn a_first_cycle_that_fails_chooses_no_published_branch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let git = folder.path().join(".git");
+    std::fs::create_dir(&git).expect("made");
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/draft\n").expect("written");
+    let mut stage = Stage {
+        trees: trees(&[folder.path()]),
+        ..Stage::new()
+    };
+    stage.settings.git_branch = PublishedBranch::Auto;
+    stage
+        .play(|bench| {
+            let until = bench.start + Duration::from_mins(10);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::TokenRejected));
+            async move {
+                seconds(300).await;
+                assert!(!bench.jobs().is_empty());
+                assert_eq!(
+                    bench.script.lock().expect("script").branches,
+                    BTreeMap::new()
+                );
+                std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+                seconds(30 * 60).await;
+                let branches = bench.script.lock().expect("script").branches.clone();
+                assert_eq!(branches.into_values().collect::<Vec<_>>(), ["main"]);
+            }
+        })
+        .await;
+}
+
     (0..sent.len())
         .map(|to| {
             while sent[to].0.saturating_sub(sent[from].0) >= window {
