@@ -126,7 +126,7 @@ impl LoopState {
     /// Passes the repositories to the work queue, and logs a pause that begins or ends.
     pub(super) fn set_git(&mut self, found: Vec<Known>) {
         let before = self.work_queue.pause().cloned();
-        self.work_queue.set_git(found);
+        self.work_queue.set_git(found, Instant::now());
         match self.work_queue.pause() {
             now if now == before.as_ref() => {}
             Some(Pause::Busy(busy)) => tracing::info!("paused: {busy}"),
@@ -137,7 +137,7 @@ impl LoopState {
 
     /// Answers the commands that a pause forbids.
     pub(super) fn refuse_commands(&mut self) {
-        while let Some((command, why)) = self.work_queue.take_refused() {
+        while let Some((command, why)) = self.work_queue.take_refused(Instant::now()) {
             command.respond(Response::Failed(Refusal {
                 code: why.code().number(),
                 message: format!("paused: {why}"),

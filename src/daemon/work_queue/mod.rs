@@ -20,7 +20,7 @@ pub use finish::is_push;
 use super::{
     control::QueuedCommand,
     debounce::{Debounce, Delays, DuePaths, Touch, folders_above},
-    git::{self, Known, Pause},
+    git::{self, Busy, Known, Pause},
     job::{Job, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{self, Moment, Schedule},
@@ -35,6 +35,9 @@ use tokio::time::Instant;
 
 /// How often the rest of the budget is read.
 const BUDGET_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A lock of git's index that is older than this is not that of a short git command.
+const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The next job.
 #[derive(Debug)]
@@ -79,6 +82,8 @@ pub struct WorkQueue {
     git: Vec<Known>,
     /// Why git pauses the sync.
     pause: Option<Pause>,
+    /// When this pause began.
+    paused_since: Instant,
     min_interval: Duration,
     budget_checked: Option<Instant>,
     poll_cost: u32,
@@ -106,6 +111,7 @@ impl WorkQueue {
             watching: false,
             git: Vec::new(),
             pause: None,
+            paused_since: now.steady,
             min_interval: Duration::ZERO,
             budget_checked: None,
             poll_cost: 1,
@@ -136,13 +142,13 @@ impl WorkQueue {
                 due.remove(path);
             }
         }
+        self.missing.remove(path);
         self.debounce.record(path, touch, now);
     }
 
     /// Takes the missing files before a look at all files. Their removals may have had no event, so the grace time of
     /// each begins now, unless it is over or has begun. Returns the files that are in motion by this.
     pub fn note_missing(&mut self, missing: BTreeSet<String>, now: Instant) -> BTreeSet<String> {
-        self.missing.remove(path);
         let before = std::mem::replace(&mut self.missing, missing);
         let waited = |path: &str| {
             let due = [&self.running, &self.due, &self.deferred.due];
@@ -183,8 +189,12 @@ impl WorkQueue {
     }
 
     /// Takes over the repositories around the mirror.
-    pub fn set_git(&mut self, found: Vec<Known>) {
-        self.pause = git::pause(&self.settings.git_branch, &found);
+    pub fn set_git(&mut self, found: Vec<Known>, now: Instant) {
+        let pause = git::pause(&self.settings.git_branch, &found);
+        if pause != self.pause {
+            self.paused_since = now;
+        }
+        self.pause = pause;
         self.git = found;
     }
 
@@ -244,9 +254,14 @@ impl WorkQueue {
         self.pause.as_ref()
     }
 
-    /// Takes a command that the pause forbids, because the command would write.
-    pub fn take_refused(&mut self) -> Option<(QueuedCommand, Pause)> {
+    /// Takes a command that the pause forbids, because the command would write. A new lock of git's index forbids none:
+    /// the command's cycle waits for a short git command.
+    pub fn take_refused(&mut self, now: Instant) -> Option<(QueuedCommand, Pause)> {
         let why = self.pause.clone()?;
+        let is_new = now.saturating_duration_since(self.paused_since) < GIT_PATIENCE;
+        if is_new && why == Pause::Busy(Busy::Lock) {
+            return None;
+        }
         let command = self.take_command(QueuedCommand::writes)?;
         Some((command, why))
     }

@@ -1525,6 +1525,22 @@ async fn f086_nothing_is_done_while_git_works() {
         .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_command_waits_for_a_short_git_command() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            std::fs::write(folder.path().join(".git/index.lock"), "").expect("written");
+            let (queued, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
+            bench.event(Event::Command(queued)).await;
+            // The engine waits for git in its cycle.
+            assert!(matches!(outcome.await, Ok(Response::Report(..))));
+        })
+        .await;
+}
+
 /// A workspace in each folder.
 fn trees(folders: &[&std::path::Path]) -> Trees {
     let prefixed = folders.iter().enumerate();
@@ -1835,22 +1851,6 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
         .await;
 }
 
-/// A source of small pseudo-random numbers, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % limit
-    }
-}
-
-/// Returns the largest number of requests in any window of that length.
-fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
-    let mut from = 0;
 #[tokio::test(start_paused = true)]
 async fn a_first_cycle_that_fails_chooses_no_published_branch() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -1882,6 +1882,22 @@ async fn a_first_cycle_that_fails_chooses_no_published_branch() {
         .await;
 }
 
+/// A source of small pseudo-random numbers, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Returns the largest number of requests in any window of that length.
+fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
+    let mut from = 0;
     (0..sent.len())
         .map(|to| {
             while sent[to].0.saturating_sub(sent[from].0) >= window {
