@@ -182,6 +182,7 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
                     .to_owned(),
             );
         }
+        consent::warn_of_limits(&fresh);
         let engines = fresh
             .roots()
             .iter()

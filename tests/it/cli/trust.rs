@@ -1,9 +1,11 @@
 //! Settings from another person: nothing is run, read or sent before the user has agreed to the folder, the host and
 //! the source of the token.
 
+use crate::support::daemon::{Daemon, until};
 use crate::support::kb::{Kb, Service, TOKEN, WORKSPACE};
 use crate::support::schema;
 use kbsync::sandbox::{self, Options, Sandbox};
+use rustix::process::Signal;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -373,6 +375,19 @@ fn limits_above_the_default_count_once_the_folder_is_trusted() {
     let ran = kb.run(&["sync"]).exits(0);
     assert!(!ran.stderr.contains(warning), "{ran:#?}");
     assert_eq!(service.sandbox.articles().len(), 3);
+}
+
+#[test]
+fn a_daemon_that_reads_the_settings_again_says_that_a_limit_is_ignored() {
+    let service = Service::start();
+    let kb = clone_of(&service, "");
+    let daemon = Daemon::start_with(&kb, &[], &[("KBSYNC_SERVICE", &service.url)]);
+    let settings = kb.read("kbsync.yaml") + "max_deletes: {count: 1000, percent: 100}\n";
+    kb.write("kbsync.yaml", &settings);
+    daemon.signal(Signal::HUP);
+    let warning = "`max_deletes` in kbsync.yaml is above the default and is ignored";
+    until("the warning", || daemon.log().contains(warning));
+    daemon.stop();
 }
 
 #[test]
