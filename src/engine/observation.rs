@@ -106,7 +106,8 @@ pub(super) struct MirrorSide {
     pub(super) layout: Layout,
     /// The paths that are held because the rules of the last cycle left them out.
     pub(super) unhidden: BTreeSet<String>,
-    /// Whether places in scope could not be looked at: a removal there goes unseen.
+    /// Whether places in scope could not be looked at, or removals there wait for their grace time: these removals do
+    /// not count yet.
     pub(super) hides: bool,
 }
 

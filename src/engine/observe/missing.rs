@@ -168,6 +168,8 @@ impl Scanned {
             })
             .map(Unknown::at)
             .collect();
+        // Both sides do not agree on these removals yet.
+        self.side.hides |= !just_gone.is_empty();
         for unknown in just_gone {
             let folder = &unknown.place.folder;
             if snapshot.top.insert(fold(folder)) {

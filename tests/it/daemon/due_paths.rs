@@ -153,6 +153,16 @@ async fn f073_a_cycle_over_paths_waits_for_grace_times_and_for_files_in_motion()
 }
 
 #[tokio::test]
+async fn f084_a_cycle_over_paths_that_waits_for_a_removal_settles_no_removals() {
+    let (world, _) = synced().await;
+    world.remove("a/one.html");
+    assert!(!cycle(&world, &["a"], &[]).await.settled_removals());
+    let report = cycle(&world, &["-a/one.html"], &[]).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
+    assert!(report.settled_removals());
+}
+
+#[tokio::test]
 async fn f073_a_conflicts_copy_has_a_grace_time() {
     let (world, one) = synced().await;
     world.edit("a/one.html", "One.", "Mine.");
