@@ -258,7 +258,7 @@ pub trait CycleRunner {
 }
 
 /// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths sees most paths in
-/// motion as well, to recognise moves; see [`in_motion_at`].
+/// motion as well, to recognise moves.
 pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     let in_motion = || PathsInMotion {
         paths: below(job.in_motion.iter(), prefix).collect(),
