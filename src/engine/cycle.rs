@@ -164,7 +164,10 @@ pub(super) async fn decide<S: Service, D: Disk>(
         }
         // The plan reaches beyond these articles: the next look compares everything.
         if extent == Extent::Differences {
-            engine.store.write_unless_dry_run(|tx| tx.end_rest())?;
+            engine.store.write_unless_dry_run(|tx| {
+                tx.end_rest()?;
+                Ok(())
+            })?;
         }
         widen_look(engine);
     }

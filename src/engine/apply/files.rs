@@ -215,7 +215,7 @@ fn carry_out<D: Disk>(
         if let Some(change) = job.change.take() {
             touched.push(index);
             let change = change.with_history(job.replaced()).with(rows);
-            changes.push(change.as_in_row(job.is_agreed()));
+            changes.push(change.matching_row(job.is_agreed()));
             continue;
         }
         if job.old.as_ref().is_some_and(|old| !old.scanned) {

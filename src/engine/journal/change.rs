@@ -2,7 +2,6 @@
 
 use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::Slot;
-use crate::model::base::ArticleRow;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::{Entry, FileEntry, Journalled, RowChange};
 use std::collections::BTreeSet;
@@ -62,7 +61,7 @@ impl FileChange {
     }
 
     /// Makes a change whose file says what the row of its article says.
-    pub(in crate::engine) fn as_in_row(self, is_as_in_row: bool) -> Self {
+    pub(in crate::engine) fn matching_row(self, is_as_in_row: bool) -> Self {
         Self {
             is_as_in_row,
             ..self
@@ -71,15 +70,14 @@ impl FileChange {
 
     /// Returns a row with the stamp of the published file, unless the stamp is racy.
     pub(super) fn stamped(&self, row: &RowChange, stamp: Stamp) -> RowChange {
-        match row {
-            RowChange::Article(row) if self.is_as_in_row && stamp.has_rested() => {
-                RowChange::Article(Box::new(ArticleRow {
-                    stamp: Some(stamp),
-                    ..(**row).clone()
-                }))
-            }
-            row => row.clone(),
+        let mut row = row.clone();
+        if let RowChange::Article(row) = &mut row
+            && self.is_as_in_row
+            && stamp.has_rested()
+        {
+            row.stamp = Some(stamp);
         }
+        row
     }
 
     pub(super) fn journalled(&self) -> Journalled {
@@ -115,7 +113,7 @@ pub(super) fn in_order(changes: &[FileChange]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::base::Visibility;
+    use crate::model::base::{ArticleRow, Visibility};
     use crate::model::{CategoryId, Flags, Revision, TextDigest, Version};
 
     /// Changes that leave one place for another; nothing lies at the first one for `-`.
@@ -170,7 +168,7 @@ mod tests {
             (true, racy, None),
             (false, rested, None),
         ] {
-            let change = FileChange::new(1, &place, None).as_in_row(is_as_in_row);
+            let change = FileChange::new(1, &place, None).matching_row(is_as_in_row);
             let stamped = change.stamped(&RowChange::Article(Box::new(row.clone())), stamp);
             let expected = ArticleRow {
                 stamp: expected,
