@@ -1,7 +1,10 @@
-//! `Retry-After`: whatever a server says, the wait is between a second and a day; and it is what was said.
+//! `Retry-After`: whatever a server says, the wait is between a second and an hour; and it is what was said.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kbsync::service::retry::{self, MAX_TRIES, MAX_WAIT, Outcome, Verb, retry_after};
+use kbsync::service::{
+    ErrorKind,
+    retry::{self, MAX_TRIES, MAX_WAIT, Verb, retry_after},
+};
 use std::time::Duration;
 
 /// Two header lines: `Retry-After` and `Date`.
@@ -22,14 +25,14 @@ pub(crate) fn hold(bytes: &[u8]) {
     dates(bytes, now);
     if let Some(wait) = wait {
         assert!(
-            wait >= Duration::from_secs(1) && wait <= Duration::from_hours(24),
+            wait >= Duration::from_secs(1) && wait <= Duration::from_hours(1),
             "{wait:?}"
         );
     }
     for verb in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete] {
         for attempt in 1..=MAX_TRIES {
-            let outcome = Outcome::Throttled { retry_after: wait };
-            if let Some(pause) = retry::wait(verb, outcome, attempt, 1.0) {
+            let kind = ErrorKind::RateLimited { retry_after: wait };
+            if let Some(pause) = retry::wait(verb, &kind, attempt, 1.0) {
                 assert!(attempt < MAX_TRIES);
                 assert!(wait.is_none_or(|wait| pause >= wait), "earlier than asked");
                 assert!(pause <= MAX_WAIT * 2, "{pause:?}");

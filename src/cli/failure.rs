@@ -287,7 +287,7 @@ fn advice_of_service(kind: &service::ErrorKind) -> (ExitCode, String) {
                 format!("the requests of this day are spent; try again in {wait}"),
             );
         }
-        Unavailable => "check the network and the service's address, then try again",
+        Unavailable { .. } => "check the network and the service's address, then try again",
         Closed => "run the command again",
         Unreadable => {
             "check that the address is that of the service itself, not of a proxy or a login page"

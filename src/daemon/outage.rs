@@ -43,7 +43,7 @@ impl Outage {
             ErrorKind::Unauthorized => Some(Self::TokenRejected),
             ErrorKind::RateLimited { retry_after } => Some(Self::Throttled { wait: *retry_after }),
             ErrorKind::BudgetSpent { free_in } => Some(Self::BudgetSpent { free_in: *free_in }),
-            ErrorKind::Unavailable => Some(Self::Unreachable),
+            ErrorKind::Unavailable { .. } => Some(Self::Unreachable),
             ErrorKind::Closed => Some(Self::Stopping),
             ErrorKind::Forbidden
             | ErrorKind::NotFound

@@ -85,7 +85,7 @@ pub fn outcome_of(kind: &ErrorKind) -> ExitCode {
     match kind {
         ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
-        | ErrorKind::Unavailable
+        | ErrorKind::Unavailable { .. }
         | ErrorKind::Closed => ExitCode::Retry,
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden

@@ -10,13 +10,7 @@
 //! | 2xx with an empty body, or one that breaks off | a broken connection |
 //! | any other 2xx without `success: true`, 206 | unreadable |
 
-use super::{
-    ErrorKind,
-    client::REMAINING,
-    reading::header,
-    retry::{Outcome, retry_after},
-    wire::Head,
-};
+use super::{ErrorKind, client::REMAINING, reading::header, retry::retry_after, wire::Head};
 use chrono::{DateTime, Utc};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
@@ -32,28 +26,28 @@ pub(super) struct Verdict {
     pub(super) kind: ErrorKind,
     /// The service's message, or a description of the fault.
     pub(super) message: String,
-    /// The outcome for the retry rule.
-    pub(super) outcome: Outcome,
-    /// Whether the request may have been carried out all the same.
-    pub(super) may_have_arrived: bool,
 }
 
 impl Verdict {
-    fn last(kind: ErrorKind, message: impl Into<String>) -> Self {
+    /// Makes the verdict of a kind.
+    pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
-            outcome: Outcome::Final,
-            may_have_arrived: false,
         }
     }
 
-    /// An answer that is not the service's: it is unknown whether the request arrived.
+    /// Returns whether the request may have been carried out all the same.
+    pub(super) fn may_have_arrived(&self) -> bool {
+        matches!(
+            self.kind,
+            ErrorKind::Unavailable { .. } | ErrorKind::Unreadable | ErrorKind::TooLarge
+        )
+    }
+
+    /// An answer that is not the service's.
     pub(super) fn unreadable(message: impl Into<String>) -> Self {
-        Self {
-            may_have_arrived: true,
-            ..Self::last(ErrorKind::Unreadable, message)
-        }
+        Self::new(ErrorKind::Unreadable, message)
     }
 
     /// A success whose body is empty or breaks off: the connection broke.
@@ -63,24 +57,16 @@ impl Verdict {
         } else {
             "the answer is incomplete"
         };
-        Self {
-            kind: ErrorKind::Unavailable,
-            message: message.to_owned(),
-            outcome: Outcome::Down { retry_after: None },
-            may_have_arrived: true,
-        }
+        Self::new(ErrorKind::Unavailable { retry_after: None }, message)
     }
 
     /// A web page in place of JSON: a sign-in page, or a captive portal's.
     pub(super) fn web_page() -> Self {
-        Self {
-            may_have_arrived: true,
-            ..Self::not_signed_in("the service answered with a web page")
-        }
+        Self::not_signed_in("the service answered with a web page")
     }
 
     fn not_signed_in(why: &str) -> Self {
-        Self::last(ErrorKind::Unauthorized, format!("not signed in: {why}"))
+        Self::new(ErrorKind::Unauthorized, format!("not signed in: {why}"))
     }
 }
 
@@ -88,25 +74,23 @@ impl Verdict {
 pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Verdict {
     let html = is_html(header(headers, &CONTENT_TYPE), body);
     let message = message_of(body);
-    let asked = asked_wait(headers, now);
+    let retry_after = asked_wait(headers, now);
     let nothing_left = header(headers, &REMAINING).is_some_and(|left| left.trim() == "0");
     match status {
         300..=399 => Verdict::not_signed_in("the service answered with a redirect"),
         401 => Verdict::not_signed_in(message.as_deref().unwrap_or("the token was refused")),
-        429 => throttled(asked, message),
-        400..=499 if nothing_left => throttled(asked, message),
-        403 if html => Verdict::not_signed_in("the service answered with a web page"),
-        403 => Verdict::last(ErrorKind::Forbidden, message.unwrap_or_default()),
-        404 if says_no(body) => Verdict::last(ErrorKind::NotFound, message.unwrap_or_default()),
+        429 => throttled(retry_after, message),
+        400..=499 if nothing_left => throttled(retry_after, message),
+        403 if html => Verdict::web_page(),
+        403 => Verdict::new(ErrorKind::Forbidden, message.unwrap_or_default()),
+        404 if says_no(body) => Verdict::new(ErrorKind::NotFound, message.unwrap_or_default()),
         404 => Verdict::unreadable("a 404 that did not come from the service"),
-        408 | 500 | 502..=599 => Verdict {
-            kind: ErrorKind::Unavailable,
-            message: message.unwrap_or_default(),
-            outcome: Outcome::Down { retry_after: asked },
-            may_have_arrived: true,
-        },
+        408 | 500 | 502..=599 => {
+            let kind = ErrorKind::Unavailable { retry_after };
+            Verdict::new(kind, message.unwrap_or_default())
+        }
         206 => Verdict::unreadable("a partial answer that was not requested"),
-        400..=499 | 501 => Verdict::last(ErrorKind::Refused, message.unwrap_or_default()),
+        400..=499 | 501 => Verdict::new(ErrorKind::Refused, message.unwrap_or_default()),
         _ => Verdict::unreadable("an unexpected status"),
     }
 }
@@ -171,12 +155,8 @@ fn is_direction_mark(character: char) -> bool {
 }
 
 fn throttled(retry_after: Option<Duration>, message: Option<String>) -> Verdict {
-    Verdict {
-        kind: ErrorKind::RateLimited { retry_after },
-        message: message.unwrap_or_else(|| "over the service's limit".to_owned()),
-        outcome: Outcome::Throttled { retry_after },
-        may_have_arrived: false,
-    }
+    let message = message.unwrap_or_else(|| "over the service's limit".to_owned());
+    Verdict::new(ErrorKind::RateLimited { retry_after }, message)
 }
 
 /// Returns whether a body is JSON with `success: false`.

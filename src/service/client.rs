@@ -15,8 +15,8 @@ use super::{
     budget::{Budget, Refusal, clock::Moment},
     options,
     origin::{Origin, parse_address},
-    reading::header,
-    retry::{self, MAX_WAIT, Outcome, Verb},
+    reading::{header, never_left},
+    retry::{self, MAX_WAIT, Verb},
 };
 use crate::drill::failpoint;
 use reqwest::{
@@ -65,12 +65,6 @@ pub(super) struct Call<'a> {
     pub(super) guarded: bool,
 }
 
-/// The error of a failed attempt, and its outcome for the retry rule.
-pub(super) struct Failure {
-    pub(super) error: ServiceError,
-    pub(super) outcome: Outcome,
-}
-
 impl Client {
     /// Makes a client. Sends nothing.
     pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
@@ -113,18 +107,19 @@ impl Client {
         self.until_stopped(call, async {
             let mut attempt = 0;
             loop {
-                let failure = match self.send(call).await {
+                let counted = self.pay(call).await?;
+                let error = match self.send(call, counted).await {
                     Ok(response) => match self.read_success(call, response).await {
                         Ok(body) => {
                             self.report_accepted();
                             return Ok(body);
                         }
-                        Err(failure) => failure,
+                        Err(error) => error,
                     },
-                    Err(failure) => failure,
+                    Err(error) => error,
                 };
                 attempt += 1;
-                self.pause(call, failure, attempt).await?;
+                self.pause(call, error, attempt).await?;
             }
         })
         .await
@@ -139,7 +134,7 @@ impl Client {
         let (request, stop) = (Box::pin(request), &self.options.stop);
         let stopping = || {
             let message = "not finished: kbsync is stopping";
-            self.unsent(call, ErrorKind::Closed, message).error
+            self.unsent(call, ErrorKind::Closed, message)
         };
         if stop.is_cancelled() {
             return Err(stopping());
@@ -156,13 +151,8 @@ impl Client {
         }
     }
 
-    /// Sends a request once. Returns a success, or a 304 to a conditional request.
-    pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        // The token belongs to another service.
-        if let Some(Err(why)) = self.accepted.get() {
-            return Err(self.unsent(call, ErrorKind::Unauthorized, why));
-        }
-        let counted = self.pay(call).await?;
+    /// Sends a request once. Returns a success, or a 304 to a conditional request. `counted`: the moment of `pay`.
+    pub(super) async fn send(&self, call: &Call<'_>, counted: Moment) -> Answer<Response> {
         let mut request = self.http.request(call.verb.method(), call.url.clone());
         // A value that is no valid header did not come from a header.
         let etag = |validator: &Validator| HeaderValue::from_str(&validator.etag).ok();
@@ -178,13 +168,12 @@ impl Client {
         let response = match self.await_answer(request.send()).await {
             Ok(response) => response,
             Err(error) => {
-                let failure = self.broken(call, None, error);
-                if failure.outcome == Outcome::Unsent {
+                if never_left(&error) {
                     self.uncount(call, counted).await;
                 } else {
                     self.report_answer(call, None);
                 }
-                return Err(failure);
+                return Err(self.broken(call, None, error));
             }
         };
         failpoint::pass("service: answer arrived");
@@ -221,13 +210,12 @@ impl Client {
     pub(super) async fn pause(
         &self,
         call: &Call<'_>,
-        failure: Failure,
+        error: ServiceError,
         attempt: u32,
     ) -> Answer<()> {
-        let Failure { error, outcome } = failure;
-        let wait = retry::wait(call.verb, outcome, attempt, jitter());
-        let is_throttled = matches!(outcome, Outcome::Throttled { .. });
-        if let Outcome::Throttled { retry_after } = outcome
+        let wait = retry::wait(call.verb, &error.kind, attempt, jitter());
+        let is_throttled = matches!(error.kind, ErrorKind::RateLimited { .. });
+        if let ErrorKind::RateLimited { retry_after } = error.kind
             && let Some(wait) = wait.or(retry_after)
             && let Err(refusal) = self.options.budget.block(wait).await
         {
@@ -257,7 +245,11 @@ impl Client {
     }
 
     /// Counts the request in the budget. Waits for room if the minute is full.
-    async fn pay(&self, call: &Call<'_>) -> Result<Moment, Failure> {
+    pub(super) async fn pay(&self, call: &Call<'_>) -> Answer<Moment> {
+        // The token belongs to another service.
+        if let Some(Err(why)) = self.accepted.get() {
+            return Err(self.unsent(call, ErrorKind::Unauthorized, why));
+        }
         let counted = loop {
             match self.options.budget.acquire(call.purpose).await {
                 Ok(counted) => break counted,
@@ -274,7 +266,7 @@ impl Client {
     }
 
     /// Waits until the budget may have room. Fails if that takes too long.
-    pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Result<(), Failure> {
+    pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Answer<()> {
         match refusal {
             Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in, None).await,
             Refusal::Blocked { free_in } if free_in <= MAX_WAIT => {
@@ -294,9 +286,10 @@ impl Client {
                     "cannot count the request in {}; make the file writable, or remove it if it is damaged",
                     path.display()
                 );
-                let mut failure = self.unsent(call, ErrorKind::Unavailable, &message);
-                failure.error.source = Some(source.into());
-                return Err(failure);
+                return Err(ServiceError {
+                    source: Some(source.into()),
+                    ..self.unsent(call, ErrorKind::Unavailable { retry_after: None }, &message)
+                });
             }
         }
         Ok(())
@@ -370,9 +363,7 @@ impl Service for Client {
         self.until_stopped(&call, async {
             let budget = &self.options.budget;
             while let Err(refusal) = budget.check(requests, purpose).await {
-                self.make_room(&call, refusal)
-                    .await
-                    .map_err(|failure| failure.error)?;
+                self.make_room(&call, refusal).await?;
                 // Processes that wait for the same room must not begin together, or none could finish.
                 budget.clock().sleep(MAX_JITTER.mul_f64(jitter())).await;
             }

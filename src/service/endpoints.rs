@@ -231,7 +231,7 @@ impl Client {
     /// A success with an unusable content; a write was carried out all the same.
     fn wrong(&self, call: &Call<'_>, why: &str) -> ServiceError {
         let verdict = Verdict::unreadable(why);
-        self.failure(call, Some(200), verdict).error
+        self.failure(call, Some(200), verdict)
     }
 }
 

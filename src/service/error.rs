@@ -28,7 +28,10 @@ pub enum ErrorKind {
         free_in: Duration,
     },
     /// No connection, no answer in time, or a 5xx, after the retries.
-    Unavailable,
+    Unavailable {
+        /// The value of `Retry-After`.
+        retry_after: Option<Duration>,
+    },
     /// The daemon is stopping: nothing was sent, and nothing will be.
     Closed,
     /// An answer that `docs/api.md` does not show, such as a proxy's 404 page.
@@ -64,7 +67,7 @@ impl ServiceError {
             ErrorKind::Unauthorized
                 | ErrorKind::RateLimited { .. }
                 | ErrorKind::BudgetSpent { .. }
-                | ErrorKind::Unavailable
+                | ErrorKind::Unavailable { .. }
                 | ErrorKind::Closed
         )
     }

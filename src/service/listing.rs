@@ -8,7 +8,7 @@ use super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, ServiceError,
     Validator,
     answer::{self, Verdict},
-    client::{Call, Client, Failure},
+    client::{Call, Client},
     entry_reader::EntryReader,
     origin::Origin,
     paging::{self, Next, Page},
@@ -116,9 +116,7 @@ impl Client {
         }
         let budget = &self.options.budget;
         while let Err(refusal) = budget.check_day(left, call.purpose).await {
-            self.make_room(call, refusal)
-                .await
-                .map_err(|failure| failure.error)?;
+            self.make_room(call, refusal).await?;
         }
         Ok(())
     }
@@ -248,16 +246,17 @@ impl Client {
         let mut attempt = 0;
         loop {
             reader.begin(owner);
-            let failure = match self.send(call).await {
+            let counted = self.pay(call).await?;
+            let error = match self.send(call, counted).await {
                 Ok(response) if response.status().as_u16() == 304 => return Ok(None),
                 Ok(response) => match self.drain(call, response, paths, reader).await {
                     Ok(whole) => return Ok(Some(whole)),
-                    Err(failure) => failure,
+                    Err(error) => error,
                 },
-                Err(failure) => failure,
+                Err(error) => error,
             };
             attempt += 1;
-            self.pause(call, failure, attempt).await?;
+            self.pause(call, error, attempt).await?;
             reader.retract();
         }
     }
@@ -268,7 +267,7 @@ impl Client {
         mut response: Response,
         paths: &'static [Path],
         reader: &mut EntryReader<'_>,
-    ) -> Result<Whole, Failure> {
+    ) -> Answer<Whole> {
         let status = response.status().as_u16();
         let caps = Caps {
             entry: self.options.max_article,
@@ -335,7 +334,7 @@ impl Client {
         Ok(url)
     }
 
-    fn unsplittable(&self, call: &Call<'_>, status: u16, error: SplitError) -> Failure {
+    fn unsplittable(&self, call: &Call<'_>, status: u16, error: SplitError) -> ServiceError {
         match error {
             SplitError::TooLong => self.too_large(call, status),
             SplitError::BrokenOff { at } => {
@@ -348,7 +347,7 @@ impl Client {
         }
     }
 
-    fn unreadable(&self, call: &Call<'_>, status: u16, why: impl Into<String>) -> Failure {
+    fn unreadable(&self, call: &Call<'_>, status: u16, why: impl Into<String>) -> ServiceError {
         let verdict = Verdict::unreadable(why);
         self.failure(call, Some(status), verdict)
     }
@@ -356,7 +355,6 @@ impl Client {
     /// The error for an answer from which nothing may be concluded.
     fn void(&self, call: &Call<'_>, why: impl Into<String>) -> ServiceError {
         self.failure(call, Some(200), Verdict::unreadable(why))
-            .error
     }
 }
 

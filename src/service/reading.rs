@@ -4,11 +4,10 @@
 //! error only here, and the token is redacted from it (failures row 131). `answer` has the meaning of answers.
 
 use super::{
-    ErrorKind, ServiceError,
+    Answer, ErrorKind, ServiceError,
     answer::{self, Verdict},
-    client::{Call, Client, Failure},
+    client::{Call, Client},
     options::{WaitNote, WaitReason},
-    retry::Outcome,
 };
 use chrono::Utc;
 use reqwest::{
@@ -26,7 +25,7 @@ impl Client {
         &self,
         call: &Call<'_>,
         mut response: Response,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Answer<Vec<u8>> {
         let status = response.status().as_u16();
         let content_type = header(response.headers(), &CONTENT_TYPE).map(str::to_owned);
         let mut body = Vec::new();
@@ -47,7 +46,7 @@ impl Client {
 
     /// Reads the message of a refusal. If the body breaks off, only the status counts, except for a 404: a 404 is the
     /// service's only if the body says so; any other 404 counts as no answer.
-    pub(super) async fn refused(&self, call: &Call<'_>, mut response: Response) -> Failure {
+    pub(super) async fn refused(&self, call: &Call<'_>, mut response: Response) -> ServiceError {
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while body.len() < MESSAGE_BYTES {
@@ -66,13 +65,8 @@ impl Client {
         self.failure(call, Some(status), verdict)
     }
 
-    pub(super) fn too_large(&self, call: &Call<'_>, status: u16) -> Failure {
-        let verdict = Verdict {
-            kind: ErrorKind::TooLarge,
-            message: "the answer is larger than the limit".to_owned(),
-            outcome: Outcome::Final,
-            may_have_arrived: true,
-        };
+    pub(super) fn too_large(&self, call: &Call<'_>, status: u16) -> ServiceError {
+        let verdict = Verdict::new(ErrorKind::TooLarge, "the answer is larger than the limit");
         self.failure(call, Some(status), verdict)
     }
 
@@ -82,8 +76,8 @@ impl Client {
         call: &Call<'_>,
         status: Option<u16>,
         error: reqwest::Error,
-    ) -> Failure {
-        let unsent = status.is_none() && (error.is_connect() || error.is_builder());
+    ) -> ServiceError {
+        let unsent = status.is_none() && never_left(&error);
         let message = if unsent {
             let base = self.base.as_str().trim_end_matches('/');
             format!("no connection to {base}")
@@ -94,17 +88,9 @@ impl Client {
         } else {
             "the connection broke".to_owned()
         };
-        let verdict = Verdict {
-            kind: ErrorKind::Unavailable,
-            message,
-            outcome: if unsent {
-                Outcome::Unsent
-            } else {
-                Outcome::Down { retry_after: None }
-            },
-            may_have_arrived: !unsent,
-        };
-        let mut failure = self.failure(call, status, verdict);
+        let kind = ErrorKind::Unavailable { retry_after: None };
+        let mut failure = self.failure(call, status, Verdict::new(kind, message));
+        failure.response_lost &= !unsent;
         let cause = deepest(&error.without_url());
         // The words of TLS about another protocol, and of HTTP.
         let cause = match &*cause {
@@ -112,18 +98,15 @@ impl Client {
             "invalid HTTP version parsed" => "no http, perhaps https",
             cause => cause,
         };
-        failure.error.source = Some(cause.into());
+        failure.source = Some(cause.into());
         failure
     }
 
-    pub(super) fn unsent(&self, call: &Call<'_>, kind: ErrorKind, message: &str) -> Failure {
-        let verdict = Verdict {
-            kind,
-            message: message.to_owned(),
-            outcome: Outcome::Final,
-            may_have_arrived: false,
-        };
-        self.failure(call, None, verdict)
+    pub(super) fn unsent(&self, call: &Call<'_>, kind: ErrorKind, message: &str) -> ServiceError {
+        ServiceError {
+            response_lost: false,
+            ..self.failure(call, None, Verdict::new(kind, message))
+        }
     }
 
     /// Builds an error. Redacts the token from text that came from outside.
@@ -132,7 +115,7 @@ impl Client {
         call: &Call<'_>,
         status: Option<u16>,
         mut verdict: Verdict,
-    ) -> Failure {
+    ) -> ServiceError {
         let is_elsewhere = match (&verdict.kind, status) {
             (ErrorKind::Unauthorized, Some(status)) => status != 401,
             (ErrorKind::Unreadable, Some(status)) => status == 404,
@@ -150,17 +133,14 @@ impl Client {
                 .trim_start_matches("; ")
                 .clone_into(&mut verdict.message);
         }
-        Failure {
-            outcome: verdict.outcome,
-            error: ServiceError {
-                kind: verdict.kind,
-                method: call.verb.as_str(),
-                path: self.options.token.redact(&self.shown_path(&call.url)),
-                status,
-                message: self.options.token.redact(&verdict.message),
-                response_lost: verdict.may_have_arrived && !call.verb.is_read(),
-                source: None,
-            },
+        ServiceError {
+            response_lost: verdict.may_have_arrived() && !call.verb.is_read(),
+            kind: verdict.kind,
+            method: call.verb.as_str(),
+            path: self.options.token.redact(&self.shown_path(&call.url)),
+            status,
+            message: self.options.token.redact(&verdict.message),
+            source: None,
         }
     }
 
@@ -201,6 +181,11 @@ impl Client {
         });
         sign.await
     }
+}
+
+/// Returns whether a request failed before anything was sent.
+pub(super) fn never_left(error: &reqwest::Error) -> bool {
+    error.is_connect() || error.is_builder()
 }
 
 /// Returns the innermost cause: the layers above it say the same in more words.

@@ -1,6 +1,6 @@
 //! The rule for repeated requests, and the waits before them. Pure: no clock, no randomness.
 //!
-//! | outcome | GET | POST, PUT, DELETE |
+//! | failure | GET | POST, PUT, DELETE |
 //! |---|---|---|
 //! | refused for lack of budget (429) | wait, repeat | wait, repeat: it was not carried out |
 //! | no connection, lost answer, 5xx | wait, repeat | never: the caller looks first (failures rows 14 to 17) |
@@ -8,6 +8,7 @@
 //!
 //! There are five attempts in all. `Retry-After` is obeyed; if it exceeds the longest wait, the request fails.
 
+use super::ErrorKind;
 use chrono::{DateTime, Utc};
 use reqwest::Method;
 use std::time::Duration;
@@ -65,41 +66,23 @@ impl Verb {
     }
 }
 
-/// The outcome of an attempt, as far as the rule needs it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// 429, or a refusal when nothing is left of the minute.
-    Throttled {
-        /// The value of `Retry-After`.
-        retry_after: Option<Duration>,
-    },
-    /// 5xx or 408, or no whole answer came.
-    Down {
-        /// The value of `Retry-After`.
-        retry_after: Option<Duration>,
-    },
-    /// There was no connection, and nothing was sent.
-    Unsent,
-    /// An answer that a repetition would not change.
-    Final,
-}
-
-/// Returns the wait before another attempt, after the `attempt`-th attempt (from 1); `jitter` is from 0 to 1. `None`:
-/// no further attempt.
-pub fn wait(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Option<Duration> {
+/// Returns the wait before another attempt, after the `attempt`-th attempt (from 1) failed; `jitter` is from 0 to 1.
+/// `None`: no further attempt.
+pub fn wait(verb: Verb, kind: &ErrorKind, attempt: u32, jitter: f64) -> Option<Duration> {
     if attempt >= MAX_TRIES {
         return None;
     }
-    let (asked, first) = match outcome {
-        Outcome::Final => return None,
-        Outcome::Throttled { retry_after } => (retry_after, FIRST_PAUSE_THROTTLED),
-        Outcome::Down { .. } | Outcome::Unsent if !verb.is_read() => {
-            return None;
-        }
-        Outcome::Down { retry_after } => (retry_after, FIRST_PAUSE),
-        Outcome::Unsent => (None, FIRST_PAUSE),
+    let (asked, first) = if let ErrorKind::RateLimited { retry_after } = kind {
+        (retry_after, FIRST_PAUSE_THROTTLED)
+    } else if let ErrorKind::Unavailable { retry_after } = kind
+        && verb.is_read()
+    {
+        (retry_after, FIRST_PAUSE)
+    } else {
+        return None;
     };
-    let pause = asked.unwrap_or_else(|| first * 2_u32.saturating_pow(attempt.saturating_sub(1)));
+    let doubled = || first * 2_u32.saturating_pow(attempt.saturating_sub(1));
+    let pause = asked.unwrap_or_else(doubled);
     if pause > MAX_WAIT {
         return None;
     }
@@ -114,7 +97,7 @@ pub fn wait(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Option<D
 
 /// Parses `Retry-After`: seconds, or a date relative to the answer's own `Date` (failures row 108).
 ///
-/// `now` replaces a missing date. The result is between 1 s and 24 h.
+/// `now` replaces a missing date. The result is between 1 s and an hour.
 pub fn retry_after(
     value: Option<&str>,
     date: Option<&str>,
@@ -150,58 +133,65 @@ mod tests {
         Duration::from_secs(count)
     }
 
+    const DOWN: ErrorKind = ErrorKind::Unavailable { retry_after: None };
+    const THROTTLED: ErrorKind = ErrorKind::RateLimited { retry_after: None };
+
+    fn asked_for(count: u64) -> ErrorKind {
+        ErrorKind::RateLimited {
+            retry_after: Some(seconds(count)),
+        }
+    }
+
     #[test]
-    fn the_table_holds_for_every_method_and_outcome() {
-        let throttled = Outcome::Throttled { retry_after: None };
-        let down = Outcome::Down { retry_after: None };
+    fn the_table_holds_for_every_method_and_failure() {
+        let free_in = seconds(1);
         let cases = [
-            (throttled, [true, true, true, true]),
-            (down, [true, false, false, false]),
-            (Outcome::Unsent, [true, false, false, false]),
-            (Outcome::Final, [false; 4]),
+            (THROTTLED, [true, true, true, true]),
+            (DOWN, [true, false, false, false]),
+            (ErrorKind::Unauthorized, [false; 4]),
+            (ErrorKind::Forbidden, [false; 4]),
+            (ErrorKind::NotFound, [false; 4]),
+            (ErrorKind::Refused, [false; 4]),
+            (ErrorKind::BudgetSpent { free_in }, [false; 4]),
+            (ErrorKind::Closed, [false; 4]),
+            (ErrorKind::Unreadable, [false; 4]),
+            (ErrorKind::TooLarge, [false; 4]),
         ];
-        for (outcome, again) in cases {
+        for (kind, again) in cases {
             for (verb, again) in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete]
                 .into_iter()
                 .zip(again)
             {
-                let again_after = wait(verb, outcome, 1, 0.0);
-                assert_eq!(again_after.is_some(), again, "{verb:?} {outcome:?}");
-                assert_eq!(wait(verb, outcome, MAX_TRIES, 0.0), None);
+                let again_after = wait(verb, &kind, 1, 0.0);
+                assert_eq!(again_after.is_some(), again, "{verb:?} {kind:?}");
+                assert_eq!(wait(verb, &kind, MAX_TRIES, 0.0), None);
             }
         }
     }
 
     #[test]
     fn pauses_double_and_never_shrink_below_what_was_asked() {
-        let pause = |outcome, attempt, jitter| {
-            wait(Verb::Get, outcome, attempt, jitter).expect("another attempt")
+        let pause = |kind, attempt, jitter| {
+            wait(Verb::Get, kind, attempt, jitter).expect("another attempt")
         };
         let waits: Vec<Duration> = (1..MAX_TRIES)
-            .map(|attempt| pause(Outcome::Unsent, attempt, 0.0))
+            .map(|attempt| pause(&DOWN, attempt, 0.0))
             .collect();
         assert_eq!(waits, [1, 2, 4, 8].map(seconds));
         let minute: Duration = (1..MAX_TRIES)
-            .map(|attempt| pause(Outcome::Throttled { retry_after: None }, attempt, 0.0))
+            .map(|attempt| pause(&THROTTLED, attempt, 0.0))
             .sum();
         assert!(minute > seconds(61), "{minute:?}");
-        let asked = Outcome::Throttled {
-            retry_after: Some(seconds(7)),
-        };
-        assert_eq!(pause(asked, 3, 0.0), seconds(7));
-        assert!((seconds(7)..seconds(9)).contains(&pause(asked, 3, 1.0)));
+        let asked = asked_for(7);
+        assert_eq!(pause(&asked, 3, 0.0), seconds(7));
+        assert!((seconds(7)..seconds(9)).contains(&pause(&asked, 3, 1.0)));
     }
 
     #[test]
     fn a_wait_longer_than_ones_patience_is_the_end() {
-        let asked = |wait| Outcome::Throttled {
-            retry_after: Some(wait),
-        };
-        assert_eq!(wait(Verb::Get, asked(seconds(121)), 1, 0.0), None);
-        assert_eq!(
-            wait(Verb::Put, asked(seconds(120)), 1, 0.0),
-            Some(seconds(120))
-        );
+        let asked = |verb, count| wait(verb, &asked_for(count), 1, 0.0);
+        assert_eq!(asked(Verb::Get, 121), None);
+        assert_eq!(asked(Verb::Put, 120), Some(seconds(120)));
     }
 
     #[test]

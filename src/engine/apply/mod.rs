@@ -246,12 +246,12 @@ fn not_done(
             park(store, action, error.to_string(), false)?;
             Ok(StepResult::Failed(error.to_string()))
         }
-        ErrorKind::Unavailable if !is_of_category(action) => Ok(failed_at_one(error, state)),
+        ErrorKind::Unavailable { .. } if !is_of_category(action) => Ok(failed_at_one(error, state)),
         ErrorKind::Unauthorized
         | ErrorKind::NotFound
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
-        | ErrorKind::Unavailable
+        | ErrorKind::Unavailable { .. }
         | ErrorKind::Closed
         | ErrorKind::Unreadable => Ok(failed(error)),
     }
@@ -375,7 +375,7 @@ fn failed(error: ServiceError) -> StepResult {
         | ErrorKind::Refused
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
-        | ErrorKind::Unavailable
+        | ErrorKind::Unavailable { .. }
         | ErrorKind::Closed
         | ErrorKind::TooLarge => StepResult::Failed(error.to_string()),
     }

@@ -361,7 +361,7 @@ pub(super) const PENDING: &str = "it is unknown whether the last change of this 
 
 /// Returns whether a failed write needs another try or a look.
 fn worth_another_try(error: &ServiceError) -> bool {
-    error.kind == ErrorKind::Unavailable
+    matches!(error.kind, ErrorKind::Unavailable { .. })
         || (error.response_lost && error.kind != ErrorKind::Unauthorized)
 }
 
@@ -373,7 +373,7 @@ pub(super) fn worth_another_look(error: &ServiceError) -> bool {
 
 /// Returns whether a PUT or DELETE that did not arrive may be sent again; not after an unreadable response.
 pub(super) fn may_repeat(error: &ServiceError) -> bool {
-    is_throttled(error) || error.kind == ErrorKind::Unavailable
+    is_throttled(error) || matches!(error.kind, ErrorKind::Unavailable { .. })
 }
 
 /// Returns whether a write was not carried out for lack of budget, ours or the service's.

@@ -185,13 +185,21 @@ async fn a_read_is_tried_again() {
         let service = Responder::script(vec![Reply::json(200, body)]).await;
         let setup = service.client();
         let read = setup.client.article(article_id(1), Purpose::Push).await;
-        assert_eq!(read.expect_err(body).kind, ErrorKind::Unavailable, "{body}");
+        assert_eq!(
+            read.expect_err(body).kind,
+            ErrorKind::Unavailable { retry_after: None },
+            "{body}"
+        );
         assert_eq!(service.count(), 5, "{body}");
         // A write is sent once, because it may have been carried out.
         let patch = ArticlePatch::default();
         let written = setup.client.update_article(article_id(1), &patch).await;
         let error = written.expect_err(body);
-        assert_eq!(error.kind, ErrorKind::Unavailable, "{body}");
+        assert_eq!(
+            error.kind,
+            ErrorKind::Unavailable { retry_after: None },
+            "{body}"
+        );
         assert!(error.response_lost, "{body}");
         assert_eq!(service.count(), 6, "{body}");
     }
@@ -201,7 +209,7 @@ async fn a_read_is_tried_again() {
         .article(article_id(1), Purpose::Push)
         .await
         .expect_err("nobody there");
-    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert_eq!(error.kind, ErrorKind::Unavailable { retry_after: None });
     assert_eq!(reasons(&nobody), [WaitReason::Again; 4]);
     let left = nobody.client.budget_left();
     let get = nobody.client.requests().get;
@@ -388,7 +396,7 @@ async fn a_silent_service_is_reported_long_before_the_request_fails() {
         .article(article_id(1), Purpose::Push)
         .await
         .expect_err("nobody answers");
-    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert_eq!(error.kind, ErrorKind::Unavailable { retry_after: None });
     let told = reasons(&setup);
     assert_eq!(told.len(), 9, "{told:?}");
     for (at, reason) in told.into_iter().enumerate() {

@@ -338,12 +338,15 @@ async fn f014_a_service_that_falls_silent_is_not_waited_for_for_ever() {
             .create_article(&new_article())
             .await
             .expect_err("silent");
-        assert_eq!(error.kind, ErrorKind::Unavailable);
+        assert_eq!(error.kind, ErrorKind::Unavailable { retry_after: None });
         assert!(error.response_lost, "{error}");
         assert_eq!(error.message, "no answer in time");
         assert_eq!(service.count(), 1);
         let read = setup.client.article(article_id(1), Purpose::Push).await;
-        assert_eq!(read.expect_err("silent").kind, ErrorKind::Unavailable);
+        assert_eq!(
+            read.expect_err("silent").kind,
+            ErrorKind::Unavailable { retry_after: None }
+        );
         assert_eq!(service.count(), 6, "a read is tried five times");
     }
 }
@@ -358,7 +361,7 @@ async fn f017_a_write_that_was_never_sent_is_distinguished_from_a_lost_one() {
         .expect_err("nobody");
     assert_eq!(
         (error.kind.clone(), error.response_lost, error.status),
-        (ErrorKind::Unavailable, false, None)
+        (ErrorKind::Unavailable { retry_after: None }, false, None)
     );
     assert!(error.source().is_some());
 }

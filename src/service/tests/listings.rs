@@ -172,7 +172,11 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
         for bytes in 0..length {
             let (end, listed) = list(&setup, &request()).await;
             let error = end.expect_err("not whole");
-            assert_eq!(error.kind, ErrorKind::Unavailable, "{shape} at {bytes}");
+            assert_eq!(
+                error.kind,
+                ErrorKind::Unavailable { retry_after: None },
+                "{shape} at {bytes}"
+            );
             let counts = left(&listed).len();
             assert_eq!(counts, listed.len().min(1), "{shape} at {bytes}");
         }
@@ -450,7 +454,10 @@ async fn f019_a_page_that_fails_voids_the_listing() {
         (Reply::json(403, no), ErrorKind::Forbidden),
         (Reply::page(200), ErrorKind::Unauthorized),
         (Reply::json(302, ""), ErrorKind::Unauthorized),
-        (Reply::page(503), ErrorKind::Unavailable),
+        (
+            Reply::page(503),
+            ErrorKind::Unavailable { retry_after: None },
+        ),
         (Reply::json(304, ""), ErrorKind::Unauthorized),
     ];
     for (reply, kind) in cases {

@@ -112,7 +112,7 @@ async fn f017_a_write_whose_connection_dies_at_any_byte_of_its_answer_is_sent_on
             assert!(error.response_lost, "{method} at {bytes}: {error}");
             assert_eq!(
                 error.kind,
-                ErrorKind::Unavailable,
+                ErrorKind::Unavailable { retry_after: None },
                 "{method} at {bytes}: {error}"
             );
         }
@@ -134,7 +134,11 @@ async fn f017_a_write_on_a_pooled_connection_that_is_dead_already_is_not_sent_tw
                 Ok(()) => assert_eq!(service.count(method), 1, "{method}"),
                 Err(error) => {
                     assert_eq!(service.count(method), 0, "{method}: {error}");
-                    assert_eq!(error.kind, ErrorKind::Unavailable, "{method}: {error}");
+                    assert_eq!(
+                        error.kind,
+                        ErrorKind::Unavailable { retry_after: None },
+                        "{method}: {error}"
+                    );
                 }
             }
         }

@@ -231,7 +231,9 @@ impl CycleRunner for Fake {
             let kind = match outage {
                 Outage::BudgetSpent { free_in } => ErrorKind::BudgetSpent { free_in },
                 Outage::Throttled { wait } => ErrorKind::RateLimited { retry_after: wait },
-                Outage::Unreachable | Outage::MirrorUnusable => ErrorKind::Unavailable,
+                Outage::Unreachable | Outage::MirrorUnusable => {
+                    ErrorKind::Unavailable { retry_after: None }
+                }
                 Outage::UnusableAnswer => ErrorKind::Unreadable,
                 Outage::TokenRejected => ErrorKind::Unauthorized,
                 Outage::Stopping => ErrorKind::Closed,
@@ -1237,7 +1239,12 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
             };
             assert_eq!(report.outcome, ExitCode::Retry);
             let cause = stopped.map(|stop| stop.cause);
-            assert_eq!(cause, Some(StopCause::Service(ErrorKind::Unavailable)));
+            assert_eq!(
+                cause,
+                Some(StopCause::Service(ErrorKind::Unavailable {
+                    retry_after: None
+                }))
+            );
             assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);
             // The command of a client that has disconnected is carried out all the same.
             let (wished, steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Push));

@@ -58,7 +58,7 @@ fn trouble(what: What, call: Call, method: &'static str) -> ServiceError {
         | What::Full
         | What::Broken
         | What::ByWriter { .. }
-        | What::ByColleague { .. } => (ErrorKind::Unavailable, None, lost),
+        | What::ByColleague { .. } => (ErrorKind::Unavailable { retry_after: None }, None, lost),
     };
     failure(kind, method, status, lost)
 }
