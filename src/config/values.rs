@@ -5,7 +5,7 @@
 use super::{ConfigError, Poll};
 use crate::model::{
     WorkspaceId,
-    host::{base_address, host_of, is_this_machine},
+    host::{base_address, is_this_machine},
     yaml::{Node, Value},
 };
 use croner::{
@@ -27,10 +27,7 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ConfigEr
         let example = "write it like https://kb.example.com";
         ConfigError::new(format!("the service's address {why}"), example)
     })?;
-    let is_elsewhere = |rest: &str| {
-        let host = rest.split('/').next().and_then(host_of);
-        !host.is_some_and(is_this_machine)
-    };
+    let is_elsewhere = |rest: &str| !rest.split('/').next().is_some_and(is_this_machine);
     if !insecure_http && address.strip_prefix("http://").is_some_and(is_elsewhere) {
         return Err(ConfigError::new(
             "the service's address is http://, which would send the token unencrypted",

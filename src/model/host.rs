@@ -29,7 +29,7 @@ pub fn base_address(text: &str) -> Result<String, &'static str> {
 }
 
 /// Returns the host of `host[:port]`, an IPv6 address without its brackets; `None`: the host or the port is malformed.
-pub fn host_of(authority: &str) -> Option<&str> {
+fn host_of(authority: &str) -> Option<&str> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (host, after) = rest.split_once(']')?;
@@ -54,8 +54,9 @@ pub fn host_of(authority: &str) -> Option<&str> {
     (host_is_good && port_is_good).then_some(host)
 }
 
-/// Returns whether a host is this machine. A name below `localhost` does not count: a resolver may ask the network.
-pub fn is_this_machine(host: &str) -> bool {
-    let host = host.to_ascii_lowercase();
+/// Returns whether `host[:port]` is this machine. A name below `localhost` does not count: a resolver may ask the
+/// network.
+pub fn is_this_machine(authority: &str) -> bool {
+    let host = host_of(authority).unwrap_or_default().to_ascii_lowercase();
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

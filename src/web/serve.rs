@@ -7,10 +7,7 @@ use super::{
     health, metrics,
     shared_status::SharedStatus,
 };
-use crate::{
-    engine::report::BudgetLeft,
-    model::host::{host_of, is_this_machine},
-};
+use crate::{engine::report::BudgetLeft, model::host::is_this_machine};
 use axum::{
     Router,
     extract::{Request, State},
@@ -110,8 +107,8 @@ async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
 /// Returns whether the `Host` is this machine, with or without a port.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    host.and_then(host_of).is_some_and(is_this_machine)
+    host.and_then(|host| host.to_str().ok())
+        .is_some_and(is_this_machine)
 }
 
 /// The list of the pages.

@@ -16,10 +16,7 @@ use std::{
 
 /// Scheme, host and port of a service.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Origin {
-    text: String,
-    loopback: bool,
-}
+pub struct Origin(String);
 
 impl Origin {
     /// Returns the origin of a base address.
@@ -28,26 +25,24 @@ impl Origin {
     }
 
     pub(super) fn of_url(url: &Url) -> Self {
-        Self {
-            text: url.origin().ascii_serialization(),
-            loopback: is_loopback(url),
-        }
+        Self(url.origin().ascii_serialization())
     }
 
     /// Returns the text, such as `https://kb.example.com`.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     /// Returns whether the origin is this machine.
     pub fn is_loopback(&self) -> bool {
-        self.loopback
+        let authority = self.0.split_once("://").map(|(_scheme, rest)| rest);
+        authority.is_some_and(is_this_machine)
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.text)
+        f.pad(&self.0)
     }
 }
 
@@ -60,12 +55,6 @@ pub struct AddressError(&'static str);
 pub(super) fn parse_address(text: &str) -> Result<Url, AddressError> {
     let address = base_address(text).map_err(AddressError)?;
     Url::parse(&format!("{address}/")).map_err(|_| AddressError("has no usable host name"))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    is_this_machine(host)
 }
 
 /// The reasons why a token is not sent.
