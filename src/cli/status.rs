@@ -69,7 +69,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         lines.extend(unfinished_line(&found, &config));
         lines.extend(branch_line(&git_heads, &config));
         // A daemon's own lines say more than the lock.
-        lines.extend(match (&daemon, via_daemon::holder(&config)) {
+        lines.extend(match (&daemon, via_daemon::holders(&config).next()) {
             (Some(daemon), _) => daemon_lines(daemon, unsent(&found).count()),
             (None, Some(owner)) => vec![format!("{owner} is running.")],
             (None, None) if found.last_sync.is_none() => Vec::new(),

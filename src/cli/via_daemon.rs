@@ -37,16 +37,13 @@ const MAX_SILENCES: u32 = 3;
 
 /// Returns whether a daemon has the mirror.
 pub(super) fn is_daemon_there(config: &Config) -> bool {
-    config.roots().iter().any(|root| {
-        let holder = Lock::holder(&root.path).ok().flatten();
-        holder.is_some_and(|owner| owner.doing == control::LOCK_LABEL)
-    })
+    holders(config).any(|owner| owner.doing == control::LOCK_LABEL)
 }
 
-/// Returns the process that works on the mirror.
-pub(super) fn holder(config: &Config) -> Option<Owner> {
-    let roots = config.roots();
-    roots.iter().find_map(|root| Lock::holder(&root.path).ok()?)
+/// Returns the processes that work on the mirror.
+pub(super) fn holders(config: &Config) -> impl Iterator<Item = Owner> {
+    let roots = config.roots().into_iter();
+    roots.filter_map(|root| Lock::holder(&root.path).ok()?)
 }
 
 /// Runs a command through the daemon; `None`: no daemon listens.
@@ -124,7 +121,8 @@ async fn while_it_lives<T>(
 
 /// Notes that the daemon is silent, and what Ctrl-C would do.
 fn note_silence(context: &Context, config: &Config, silence: Duration) {
-    let pid = holder(config).map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
+    let pid = holders(config).next();
+    let pid = pid.map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
     let silence = silence.as_secs();
     context.out.note(format!(
         "The daemon{pid} has not answered for {silence} s; still waiting. Ctrl-C stops waiting; the daemon continues."
