@@ -5,7 +5,7 @@
 use super::{
     Answer, ArticlePatch, CategoryPatch, ListEnd, ListRequest, Listed, NewArticle, NewCategory,
     Purpose, RemoteArticle, RemoteCategory, ServiceError, ServiceRead, ServiceWrite, Workspace,
-    answer::{Verdict, shown},
+    answer::shown,
     client::{Call, Client},
     entry_reader::EntryReader,
     retry::Verb,
@@ -24,9 +24,7 @@ impl ServiceRead for Client {
         let answer: BasesAnswer = self.parsed(&call, &body)?;
         let mut workspaces: Vec<Workspace> = Vec::new();
         for base in answer.bases {
-            let workspace = base
-                .into_workspace()
-                .map_err(|why| self.wrong(&call, &why))?;
+            let workspace = base.into_workspace().map_err(|why| self.void(&call, why))?;
             // A workspace that is listed twice is one workspace.
             if !workspaces.contains(&workspace) {
                 workspaces.push(workspace);
@@ -215,9 +213,9 @@ impl Client {
         let fields: HashMap<String, &RawValue> = self.parsed(call, &body)?;
         let object = fields
             .get(key)
-            .ok_or_else(|| self.wrong(call, &format!("it has no {key}")))?;
+            .ok_or_else(|| self.void(call, format!("it has no {key}")))?;
         let object = wire::one(object.get()).map_err(|error| self.unparsed(call, &error))?;
-        read(object).map_err(|why| self.wrong(call, &why))
+        read(object).map_err(|why| self.void(call, why))
     }
 
     fn parsed<'b, T: Deserialize<'b>>(&self, call: &Call<'_>, body: &'b [u8]) -> Answer<T> {
@@ -225,13 +223,7 @@ impl Client {
     }
 
     fn unparsed(&self, call: &Call<'_>, error: &serde_json::Error) -> ServiceError {
-        self.wrong(call, &shown(&error.to_string(), 200))
-    }
-
-    /// A success with an unusable content; a write was carried out all the same.
-    fn wrong(&self, call: &Call<'_>, why: &str) -> ServiceError {
-        let verdict = Verdict::unreadable(why);
-        self.failure(call, Some(200), verdict)
+        self.void(call, shown(&error.to_string(), 200))
     }
 }
 

@@ -292,7 +292,7 @@ impl Client {
                 .feed(&chunk, reader)
                 .map_err(|error| self.unsplittable(call, status, error))?;
             if let Some(fault) = reader.fault.take() {
-                return Err(self.unreadable(call, status, fault));
+                return Err(self.failure(call, Some(status), Verdict::unreadable(fault)));
             }
         }
         let envelope = splitter
@@ -342,19 +342,9 @@ impl Client {
                 self.failure(call, Some(status), verdict)
             }
             SplitError::Syntax { .. } | SplitError::TooDeep { .. } => {
-                self.unreadable(call, status, error.to_string())
+                self.failure(call, Some(status), Verdict::unreadable(error.to_string()))
             }
         }
-    }
-
-    fn unreadable(&self, call: &Call<'_>, status: u16, why: impl Into<String>) -> ServiceError {
-        let verdict = Verdict::unreadable(why);
-        self.failure(call, Some(status), verdict)
-    }
-
-    /// The error for an answer from which nothing may be concluded.
-    fn void(&self, call: &Call<'_>, why: impl Into<String>) -> ServiceError {
-        self.failure(call, Some(200), Verdict::unreadable(why))
     }
 }
 

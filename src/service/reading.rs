@@ -70,6 +70,11 @@ impl Client {
         self.failure(call, Some(status), verdict)
     }
 
+    /// A success from which nothing may be concluded; a write was carried out all the same.
+    pub(super) fn void(&self, call: &Call<'_>, why: impl Into<String>) -> ServiceError {
+        self.failure(call, Some(200), Verdict::unreadable(why))
+    }
+
     /// A connection that failed or broke.
     pub(super) fn broken(
         &self,
