@@ -19,7 +19,8 @@ pub(crate) fn hold(bytes: &[u8]) {
     if let Some(asked) = value.map(str::trim)
         && asked.bytes().all(|byte| byte.is_ascii_digit())
     {
-        let expected = (!asked.is_empty()).then(|| within_a_day(asked.parse().unwrap_or(i64::MAX)));
+        let expected =
+            (!asked.is_empty()).then(|| within_an_hour(asked.parse().unwrap_or(i64::MAX)));
         assert_eq!(wait, expected, "{asked:?} seconds");
     }
     dates(bytes, now);
@@ -42,8 +43,8 @@ pub(crate) fn hold(bytes: &[u8]) {
 }
 
 /// So many seconds, as a wait.
-fn within_a_day(seconds: i64) -> Duration {
-    Duration::from_secs(seconds.clamp(1, 24 * 60 * 60).unsigned_abs())
+fn within_an_hour(seconds: i64) -> Duration {
+    Duration::from_secs(seconds.clamp(1, 60 * 60).unsigned_abs())
 }
 
 /// A moment that the bytes name, told in the three ways of HTTP, is waited for; by the answer's own clock where
@@ -66,8 +67,12 @@ fn dates(bytes: &[u8], now: DateTime<Utc>) {
             .to_string();
         let date = theirs.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
         let by_theirs = retry_after(Some(&told), Some(&date), now);
-        assert_eq!(by_theirs, Some(within_a_day(until)), "{told:?} at {date:?}");
+        assert_eq!(
+            by_theirs,
+            Some(within_an_hour(until)),
+            "{told:?} at {date:?}"
+        );
         let by_ours = retry_after(Some(&told), None, now);
-        assert_eq!(by_ours, Some(within_a_day(until + ahead)), "{told:?}");
+        assert_eq!(by_ours, Some(within_an_hour(until + ahead)), "{told:?}");
     }
 }
