@@ -37,12 +37,13 @@ impl Verdict {
         }
     }
 
-    /// Returns whether the request may have been carried out all the same.
-    pub(super) fn may_have_arrived(&self) -> bool {
-        matches!(
-            self.kind,
-            ErrorKind::Unavailable { .. } | ErrorKind::Unreadable | ErrorKind::TooLarge
-        )
+    /// Returns whether the request may have been carried out all the same. A success that cannot be read is one.
+    pub(super) fn may_have_arrived(&self, status: Option<u16>) -> bool {
+        matches!(status, Some(200..=299))
+            || matches!(
+                self.kind,
+                ErrorKind::Unavailable { .. } | ErrorKind::Unreadable | ErrorKind::TooLarge
+            )
     }
 
     /// An answer that is not the service's.

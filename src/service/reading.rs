@@ -139,7 +139,7 @@ impl Client {
                 .clone_into(&mut verdict.message);
         }
         ServiceError {
-            response_lost: verdict.may_have_arrived() && !call.verb.is_read(),
+            response_lost: verdict.may_have_arrived(status) && !call.verb.is_read(),
             kind: verdict.kind,
             method: call.verb.as_str(),
             path: self.options.token.redact(&self.shown_path(&call.url)),
