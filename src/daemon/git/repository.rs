@@ -136,6 +136,17 @@ impl Git {
             .iter()
             .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
             .map(|(_, what)| *what);
+        let is_revert = || {
+            let todo = read(&self.own.join("sequencer/todo"));
+            todo.is_some_and(|todo| todo.starts_with("revert"))
+        };
+        let busy = busy.map(|busy| {
+            if busy == Busy::Operation("cherry-pick") && is_revert() {
+                Busy::Operation("revert")
+            } else {
+                busy
+            }
+        });
         let sparse = self.is_sparse();
         if let Some(tables) = self.tables() {
             return GitState {
