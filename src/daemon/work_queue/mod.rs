@@ -259,10 +259,11 @@ impl WorkQueue {
     pub fn take_refused(&mut self, now: Instant) -> Option<(QueuedCommand, Pause)> {
         let why = self.pause.clone()?;
         let is_new = now.saturating_duration_since(self.paused_since) < GIT_PATIENCE;
-        if is_new && why == Pause::Busy(Busy::Lock) {
-            return None;
-        }
-        let command = self.take_command(QueuedCommand::writes)?;
+        let may_pass = is_new && why == Pause::Busy(Busy::Lock);
+        let command = self.take_command(|command| {
+            // A restore writes files before its cycle looks at git.
+            command.writes() && !(may_pass && command.command().restore.is_empty())
+        })?;
         Some((command, why))
     }
 
