@@ -183,17 +183,10 @@ fn report_unread(
 ) {
     let path = folder_of(base, &observed.local, id);
     let is_named = !path.is_empty() || settings.categories.contains(&id);
-    // The planner reports the `id:` line of such a folder.
-    let mut claims = observed.local.categories.iter();
-    let is_told = !base.categories.contains_key(&id)
-        && claims.any(|category| {
-            let is_unready = observed.local.unready_categories.contains(&category.folder);
-            category.id == Some(id) && !is_unready
-        });
     if foreign {
         observed.remote.foreign.insert(id);
     }
-    if (foreign && is_named) || (!foreign && !is_told) {
+    if !foreign || is_named {
         observed.problems.push(Problem::at(path, None, message));
     }
 }

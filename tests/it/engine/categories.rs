@@ -888,20 +888,3 @@ async fn polls_ask_ever_more_rarely_for_a_category_that_cannot_be_read() {
         2
     );
 }
-
-#[tokio::test]
-async fn a_category_that_is_not_there_is_one_problem() {
-    let (world, ..) = World::start(&[("one", TEXT)]).await;
-    let nobody = uuid::Uuid::from_u128(7);
-    let named = format!("id: {nobody}\nname: Faq\n");
-    world.write("faq/_category.yaml", &named);
-    world.write("faq/new.html", "---\ntitle: New\n---\nx\n");
-    for _ in 0..2 {
-        let told = problems(&world.sync().await);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(
-            told[0].starts_with("faq/_category.yaml: category"),
-            "{told:?}"
-        );
-    }
-}
