@@ -353,9 +353,8 @@ fn restore_one<D: Disk>(
     if !file.is_there() {
         let never_sent = write_restored(journal, &file, view)?;
         restored.places.extend(never_sent);
-        let replaced = replaced_unsent(journal.store, view, &file)?.map(|number| {
-            format!("; the replaced text, which was never sent, is version @{number}")
-        });
+        let replaced = replaced_unsent(journal.store, view, &file)?
+            .map(|number| format!("; the replaced text is version @{number}"));
         restored.lines.push(Line {
             action: Kind::Restore,
             side: Side::Local,

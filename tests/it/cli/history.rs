@@ -326,8 +326,7 @@ fn an_edit_that_was_not_synced_is_in_the_history_before_it_is_replaced() {
         show(&kb, &format!("start/one@{number}"))["text"],
         "<p>Never synced.</p>"
     );
-    let named =
-        |number: &str| format!("the replaced text, which was never sent, is version @{number}");
+    let named = |number: &str| format!("the replaced text is version @{number}");
     assert!(said.contains(&named(&number)), "{said}");
     // A text that both sides had needs no such words.
     let said = kb.run(&["restore", "--yes", "start/one@1"]).exits(0).stdout;
