@@ -14,7 +14,7 @@ use crate::engine::{
     report::{BudgetLeft, Report},
     restore,
 };
-use crate::model::{ArticleId, Digest, Place, Side, Timestamp, path::CONFLICT_EXTENSION};
+use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict};
 use crate::service::Purpose;
@@ -356,13 +356,10 @@ fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
 }
 
 /// Returns the paths in motion that a cycle over due paths leaves alone: files below a due folder, which may be written
-/// at this moment, and conflict copies, because the removal of a copy settles its conflict.
+/// at this moment.
 fn in_motion_at<'j>(job: &'j Job, due: &DuePaths) -> impl Iterator<Item = &'j String> {
     let paths = job.in_motion.iter();
-    paths.filter(|path| {
-        path.ends_with(CONFLICT_EXTENSION)
-            || folders_above(path).any(|folder| due.contains_key(folder))
-    })
+    paths.filter(|path| folders_above(path).any(|folder| due.contains_key(folder)))
 }
 
 fn removed(due: &DuePaths) -> impl Iterator<Item = &String> {
