@@ -161,21 +161,3 @@ async fn f084_a_cycle_over_paths_that_waits_for_a_removal_settles_no_removals() 
     assert_eq!(lines(&report), ["delete remote a/one.html done"]);
     assert!(report.settled_removals());
 }
-
-#[tokio::test]
-async fn f073_a_conflicts_copy_has_a_grace_time() {
-    let (world, one) = synced().await;
-    world.edit("a/one.html", "One.", "Mine.");
-    world
-        .sandbox()
-        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
-    world.sync().await;
-    let copy = "a/one.conflict.html";
-    assert!(world.exists(copy));
-    world.remove(copy);
-    let report = cycle(&world, &["a/one.html"], &[copy]).await;
-    assert_eq!(lines(&report), ["conflict both a/one.html held"]);
-    // After the grace time the file in conflict is due.
-    let report = cycle(&world, &["a/one.html"], &[]).await;
-    assert_eq!(lines(&report), ["update remote a/one.html done"]);
-}
