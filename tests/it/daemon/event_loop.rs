@@ -1568,6 +1568,14 @@ fn work_tree() -> (tempfile::TempDir, Stage) {
     (folder, stage)
 }
 
+/// A work tree on a branch, of which some branch is published.
+fn on_branch(branch: &str, published: PublishedBranch) -> (tempfile::TempDir, Stage) {
+    let (folder, mut stage) = work_tree();
+    check_out(folder.path(), &format!("ref: refs/heads/{branch}"));
+    stage.settings.git_branch = published;
+    (folder, stage)
+}
+
 fn check_out(folder: &std::path::Path, commit: &str) {
     std::fs::write(folder.join(".git/HEAD"), format!("{commit}\n")).expect("written");
 }
@@ -1798,15 +1806,7 @@ async fn f084_a_removal_whose_grace_ends_while_a_poll_runs_is_still_gits() {
 
 #[tokio::test(start_paused = true)]
 async fn only_the_branch_of_the_settings_is_synced() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let git = folder.path().join(".git");
-    std::fs::create_dir(&git).expect("made");
-    std::fs::write(git.join("HEAD"), "ref: refs/heads/draft\n").expect("written");
-    let mut stage = Stage {
-        trees: trees(&[folder.path()]),
-        ..Stage::new()
-    };
-    stage.settings.git_branch = PublishedBranch::Named("main".to_owned());
+    let (folder, stage) = on_branch("draft", PublishedBranch::Named("main".to_owned()));
     stage
         .play(|bench| async move {
             seconds(700).await;
@@ -1816,7 +1816,7 @@ async fn only_the_branch_of_the_settings_is_synced() {
                 paused,
                 "paused: branch draft is checked out, and only branch main is published"
             );
-            std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+            check_out(folder.path(), "ref: refs/heads/main");
             seconds(2).await;
             assert_eq!(bench.jobs(), [(Trigger::Startup, strings(&["whole"]))]);
         })
@@ -1825,32 +1825,20 @@ async fn only_the_branch_of_the_settings_is_synced() {
 
 #[tokio::test(start_paused = true)]
 async fn the_branch_of_the_first_cycle_is_the_published_one() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let git = folder.path().join(".git");
-    std::fs::create_dir(&git).expect("made");
-    let check_out = |branch: &str| {
-        let head = format!("ref: refs/heads/{branch}\n");
-        std::fs::write(git.join("HEAD"), head).expect("written");
-    };
-    check_out("main");
-    let mut stage = Stage {
-        trees: trees(&[folder.path()]),
-        ..Stage::new()
-    };
-    stage.settings.git_branch = PublishedBranch::Auto;
+    let (folder, stage) = on_branch("main", PublishedBranch::Auto);
     stage
         .play(|bench| async move {
             seconds(2).await;
             let branches = bench.script.lock().expect("script").branches.clone();
             assert_eq!(branches.into_values().collect::<Vec<_>>(), ["main"]);
-            check_out("draft");
+            check_out(folder.path(), "ref: refs/heads/draft");
             bench.clear();
             bench.touch("0/a/b.html").await;
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
             assert!(bench.status.snapshot().queue.paused.is_some());
             // No event reports the return to the branch.
-            check_out("main");
+            check_out(folder.path(), "ref: refs/heads/main");
             seconds(2).await;
             assert!(!bench.jobs().is_empty());
             assert_eq!(bench.status.snapshot().queue.paused, None);
@@ -1860,15 +1848,7 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_first_cycle_that_fails_chooses_no_published_branch() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let git = folder.path().join(".git");
-    std::fs::create_dir(&git).expect("made");
-    std::fs::write(git.join("HEAD"), "ref: refs/heads/draft\n").expect("written");
-    let mut stage = Stage {
-        trees: trees(&[folder.path()]),
-        ..Stage::new()
-    };
-    stage.settings.git_branch = PublishedBranch::Auto;
+    let (folder, stage) = on_branch("draft", PublishedBranch::Auto);
     stage
         .play(|bench| {
             let until = bench.start + Duration::from_mins(10);
@@ -1880,7 +1860,7 @@ async fn a_first_cycle_that_fails_chooses_no_published_branch() {
                     bench.script.lock().expect("script").branches,
                     BTreeMap::new()
                 );
-                std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+                check_out(folder.path(), "ref: refs/heads/main");
                 seconds(30 * 60).await;
                 let branches = bench.script.lock().expect("script").branches.clone();
                 assert_eq!(branches.into_values().collect::<Vec<_>>(), ["main"]);
