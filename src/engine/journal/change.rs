@@ -4,6 +4,7 @@ use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::Slot;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::{Entry, FileEntry, Journalled, RowChange};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// One change of a file.
@@ -18,7 +19,7 @@ pub(in crate::engine) struct FileChange {
     /// The rows that become true with the change. They lack the file's new stamp.
     pub(super) rows: Vec<RowChange>,
     /// Whether the file says what its article's row says: then the file's stamp belongs into the row.
-    pub(super) is_as_in_row: bool,
+    pub(super) matches_row: bool,
 }
 
 impl FileChange {
@@ -34,7 +35,7 @@ impl FileChange {
             durable: true,
             history: HistoryEntry::default(),
             rows: Vec::new(),
-            is_as_in_row: false,
+            matches_row: false,
         }
     }
 
@@ -61,23 +62,24 @@ impl FileChange {
     }
 
     /// Makes a change whose file says what the row of its article says.
-    pub(in crate::engine) fn matching_row(self, is_as_in_row: bool) -> Self {
+    pub(in crate::engine) fn matching_row(self, matches_row: bool) -> Self {
         Self {
-            is_as_in_row,
+            matches_row,
             ..self
         }
     }
 
     /// Returns a row with the stamp of the published file, unless the stamp is racy.
-    pub(super) fn stamped(&self, row: &RowChange, stamp: Stamp) -> RowChange {
-        let mut row = row.clone();
-        if let RowChange::Article(row) = &mut row
-            && self.is_as_in_row
+    pub(super) fn stamped<'a>(&self, row: &'a RowChange, stamp: Stamp) -> Cow<'a, RowChange> {
+        if let RowChange::Article(row) = row
+            && self.matches_row
             && stamp.has_rested()
         {
+            let mut row = row.clone();
             row.stamp = Some(stamp);
+            return Cow::Owned(RowChange::Article(row));
         }
-        row
+        Cow::Borrowed(row)
     }
 
     pub(super) fn journalled(&self) -> Journalled {
@@ -163,13 +165,14 @@ mod tests {
             superseded: Vec::new(),
             written: None,
         };
-        for (is_as_in_row, stamp, expected) in [
+        for (matches_row, stamp, expected) in [
             (true, rested, Some(rested)),
             (true, racy, None),
             (false, rested, None),
         ] {
-            let change = FileChange::new(1, &place, None).matching_row(is_as_in_row);
-            let stamped = change.stamped(&RowChange::Article(Box::new(row.clone())), stamp);
+            let change = FileChange::new(1, &place, None).matching_row(matches_row);
+            let article = RowChange::Article(Box::new(row.clone()));
+            let stamped = change.stamped(&article, stamp).into_owned();
             let expected = ArticleRow {
                 stamp: expected,
                 ..row.clone()

@@ -10,7 +10,8 @@
 //!   first. Its staged file stays until the entry has ended: for a new file, an empty slot means "published".
 //! - A replaced or removed file stays displaced for a day (`displaced`).
 //!
-//! `change` is a change before it is made; `recover` settles the entries that a crash left behind. The journal makes no decisions and no requests.
+//! `change` is a change before it is made; `recover` settles the entries that a crash left behind. The journal makes no
+//! decisions and no requests.
 
 mod change;
 pub(super) mod displaced;
@@ -215,8 +216,8 @@ impl<D: Disk> Journal<'_, D> {
         Err(Failed { error, open })
     }
 
-    /// Makes the names durable, also those of a failed change, which was undone. Until then, the entry of a change stays
-    /// in the journal.
+    /// Makes the names durable, also those of a failed change, which was undone. Until then, the entry of a change
+    /// stays in the journal.
     fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
         let folders = |change: &FileChange| {
             let file = &change.file;
@@ -269,8 +270,9 @@ impl<D: Disk> Journal<'_, D> {
             for (change, one) in changes.iter().zip(done) {
                 match one {
                     Ok(stamp) => {
-                        let rows = change.rows.iter().map(|row| change.stamped(row, *stamp));
-                        rows.into_iter().try_for_each(|row| tx.apply(&row))?;
+                        for row in &change.rows {
+                            tx.apply(&change.stamped(row, *stamp))?;
+                        }
                         tx.end_change(change.slot)?;
                     }
                     Err(Failed { open: false, .. }) => tx.end_change(change.slot)?,
