@@ -32,7 +32,8 @@ pub mod status;
 pub use ending::{Stop, StopCause, outcome_of};
 pub use mirror_view::PathCheck;
 pub use ports::{
-    Checkout, Clock, Contents, GitView, NoGit, Pause, Progress, Since, SystemClock, Teller,
+    Checkout, Clock, Contents, GIT_PATIENCE, GitView, NoGit, Pause, Progress, Since, SystemClock,
+    Teller,
 };
 
 use crate::mirror::disk::Disk;

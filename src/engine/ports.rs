@@ -49,6 +49,9 @@ pub trait GitView: Send + Sync {
     }
 }
 
+/// The longest wait for a git command that changes files: a command that only refreshes the index is done by then.
+pub const GIT_PATIENCE: Duration = Duration::from_secs(2);
+
 /// The state of git since the scan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Checkout {

@@ -26,7 +26,10 @@ use super::{
     schedule::{self, Moment, Schedule},
     watch::DoubtCause,
 };
-use crate::{config::Options, engine::report::BudgetLeft};
+use crate::{
+    config::Options,
+    engine::{GIT_PATIENCE, report::BudgetLeft},
+};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
@@ -35,9 +38,6 @@ use tokio::time::Instant;
 
 /// How often the rest of the budget is read.
 const BUDGET_CHECK_INTERVAL: Duration = Duration::from_secs(30);
-
-/// A lock of git's index that is older than this is not that of a short git command.
-const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The next job.
 #[derive(Debug)]

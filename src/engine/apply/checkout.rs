@@ -1,12 +1,9 @@
 //! Git's checkout during a cycle: nothing is sent or written from the files of another checkout.
 
 use super::state::Obstacles;
-use crate::engine::{Checkout, GitView, Stop, StopCause};
+use crate::engine::{Checkout, GIT_PATIENCE, GitView, Stop, StopCause};
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// The longest wait of a cycle for a git command that changes files.
-const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The pause between two looks at git while a cycle waits.
 const GIT_LOOK: Duration = Duration::from_millis(50);
