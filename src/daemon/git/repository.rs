@@ -17,15 +17,13 @@ use std::{
 };
 
 /// The files and folders of unfinished git operations.
-const UNDER_WAY: [(&str, Busy); 8] = [
+const UNDER_WAY: [(&str, Busy); 7] = [
     ("index.lock", Busy::Lock),
     ("MERGE_HEAD", Busy::Operation("merge")),
     ("rebase-merge", Busy::Operation("rebase")),
     ("rebase-apply", Busy::Operation("rebase")),
     ("CHERRY_PICK_HEAD", Busy::Operation("cherry-pick")),
     ("REVERT_HEAD", Busy::Operation("revert")),
-    // The rest of a series, after a conflict was settled by `git commit`.
-    ("sequencer", Busy::Operation("cherry-pick")),
     ("BISECT_LOG", Busy::Bisect),
 ];
 
@@ -130,23 +128,26 @@ impl Git {
         self.common.join("info/exclude")
     }
 
+    /// Finds the rest of a series of commits, after a conflict was settled by `git commit`.
+    fn unfinished_series(&self) -> Option<Busy> {
+        let series = self.own.join("sequencer");
+        fs::symlink_metadata(&series).ok()?;
+        let todo = read(&series.join("todo")).unwrap_or_default();
+        let reverts = todo.starts_with("revert");
+        Some(Busy::Operation(if reverts {
+            "revert"
+        } else {
+            "cherry-pick"
+        }))
+    }
+
     /// Reads the state.
     pub fn state(&self) -> GitState {
         let busy = UNDER_WAY
             .iter()
             .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
-            .map(|(_, what)| *what);
-        let is_revert = || {
-            let todo = read(&self.own.join("sequencer/todo"));
-            todo.is_some_and(|todo| todo.starts_with("revert"))
-        };
-        let busy = busy.map(|busy| {
-            if busy == Busy::Operation("cherry-pick") && is_revert() {
-                Busy::Operation("revert")
-            } else {
-                busy
-            }
-        });
+            .map(|(_, what)| *what)
+            .or_else(|| self.unfinished_series());
         let sparse = self.is_sparse();
         if let Some(tables) = self.tables() {
             return GitState {

@@ -206,6 +206,15 @@ fn f086_what_git_has_not_finished_is_seen() {
     );
     repository.git(&["cherry-pick", "--quit"]);
     assert_eq!(repository.state().busy, None);
+    assert!(
+        !repository.try_git(&["revert", "--no-edit", "HEAD~1", "HEAD"]),
+        "it conflicts"
+    );
+    repository.git(&["commit", "-q", "-a", "-m", "settled"]);
+    assert!(!repository.path().join(".git/REVERT_HEAD").exists());
+    assert_eq!(repository.state().busy, Some(Busy::Operation("revert")));
+    repository.git(&["revert", "--quit"]);
+    assert_eq!(repository.state().busy, None);
 }
 
 #[test]
