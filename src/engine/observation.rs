@@ -118,11 +118,11 @@ pub(super) struct ServiceSide {
     pub(super) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(super) not_modified: bool,
-    /// Whether a response showed a published article that the listing lacks, or has under another revision or as an old
-    /// copy: the listing's validator does not cover that article.
+    /// Whether a response showed a published article that the listing lacks, or has under another revision or as a
+    /// stale read: the listing's validator does not cover that article.
     pub(super) validator_unsafe: bool,
-    /// Articles whose version may be stale (a stored answer, two different answers, a possible stale read): they are read
-    /// again before a write.
+    /// Articles whose version may be stale (a stored answer, two different answers, a possible stale read): they are
+    /// read again before a write.
     pub(super) read_first: BTreeSet<ArticleId>,
     /// The memory of the listing's entries, to be stored with their figures.
     pub(super) entries: Option<Vec<ListingEntry>>,

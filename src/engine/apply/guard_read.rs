@@ -80,7 +80,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             engine.store.write(|tx| tx.record(&there).map(drop))?;
         }
     }
-    if is_old_copy(state, id, &version, &revision) {
+    if is_stale_read(state, id, &version, &revision) {
         return Ok(Some(outdated_copy()));
     }
     // A colleague who publishes a draft has changed it, and so may have one whose text is not shown.
@@ -99,10 +99,12 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
 /// Returns whether an article was seen recently enough to be replaced.
 pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>) -> bool {
     let window = settings.guard_window;
-    let fresh = |at: Moment| !window.is_zero() && at.age() <= window;
+    let is_recent = |at: Moment| !window.is_zero() && at.age() <= window;
     match state.reseen.get(&id).copied() {
-        Some(at) => fresh(at),
-        None => !state.observed.service.read_first.contains(&id) && fresh(state.observed.seen_at),
+        Some(at) => is_recent(at),
+        None => {
+            !state.observed.service.read_first.contains(&id) && is_recent(state.observed.seen_at)
+        }
     }
 }
 
@@ -151,12 +153,12 @@ async fn list_again<S: Service, D: Disk>(
 fn take_second_listing(listing: &Listing, at: Moment, state: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
-            let old = is_old_copy(state, *id, &seen.version, &seen.revision);
+            let is_stale = is_stale_read(state, *id, &seen.version, &seen.revision);
             // A second listing may be stale, too, and does not show flags: these articles are read one by one.
             let observed = state.observed.remote.articles.get(id);
             let observed = observed.and_then(Remote::present);
             let was_hidden = observed.is_some_and(|seen| seen.flags.hides());
-            if old || was_hidden || state.observed.service.read_first.contains(id) {
+            if is_stale || was_hidden || state.observed.service.read_first.contains(id) {
                 state.reseen.remove(id);
                 state.observed.service.read_first.insert(*id);
                 continue;
@@ -196,7 +198,7 @@ fn changed(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Option<StepRes
 }
 
 /// Returns whether a response is a stale read, from before our own last write: it hides the present version.
-pub(super) fn is_old_copy(
+pub(super) fn is_stale_read(
     state: &ApplyState<'_>,
     id: ArticleId,
     version: &Version,
