@@ -21,6 +21,7 @@ use kbsync::{
     engine::{
         Progress, Stop, StopCause,
         report::{BudgetLeft, Line, Report, Status},
+        restore::RestoreRequest,
     },
     model::{ExitCode, Side},
     reconcile::{plan::Kind, snapshot::Direction},
@@ -1544,6 +1545,31 @@ async fn a_command_waits_for_a_short_git_command() {
             bench.event(Event::Command(queued)).await;
             // The engine waits for git in its cycle.
             assert!(matches!(outcome.await, Ok(Response::Report(..))));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f086_a_restore_waits_for_no_git_command() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            std::fs::write(folder.path().join(".git/index.lock"), "").expect("written");
+            let id = "00000000-0000-4000-8000-000000000001"
+                .parse()
+                .expect("an id");
+            let (queued, _steps, outcome) = QueuedCommand::new(CycleCommand {
+                restore: vec![RestoreRequest::missing(id)],
+                ..CycleCommand::new(Direction::Both)
+            });
+            bench.event(Event::Command(queued)).await;
+            // Versions are restored before the cycle, and so before the engine waits for git.
+            let answer = outcome.await.expect("an answer");
+            assert!(
+                matches!(answer, Response::Failed(Refusal { code: 5, .. })),
+                "{answer:?}"
+            );
         })
         .await;
 }

@@ -224,7 +224,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs the command until it is killed, and checks both sides at that instant. Returns whether it was killed: the
-    /// number of points varies for a daemon, and with the writes of the budget. `more`: exit codes beside the scenario's.
+    /// number of points varies for a daemon, and with the writes of the budget. `more`: exit codes beside the
+    /// scenario's.
     fn kill(&self, number: usize, points: usize, more: &[Option<i32>]) -> Result<bool, String> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
         let is_near_end = number + BUDGET_POINTS > points;

@@ -177,8 +177,8 @@ impl World {
         let id = id_of(staged);
         if let Some(bytes) = self.mirror.bytes(folder, name) {
             if id.is_some() && id_of(&bytes) != id {
-                // The file belongs to the article from now on, whatever its writer has changed since it was scanned. Its
-                // folder may have another name since.
+                // The file belongs to the article from now on, whatever its writer has changed since it was scanned.
+                // Its folder may have another name since.
                 let ledger = &mut self.ledger;
                 ledger.taken_out.retain(|(_, file), out| {
                     let is_it = file == name;

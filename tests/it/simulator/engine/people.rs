@@ -75,8 +75,8 @@ impl World {
         }
     }
 
-    /// A file without an id comes to the place of an article's file: from now on its words are that article's, and those
-    /// of the article that an unanswered POST may have made of the file.
+    /// A file without an id comes to the place of an article's file: from now on its words are that article's, and
+    /// those of the article that an unanswered POST may have made of the file.
     fn note_move_over(&mut self, from: At, to: At) {
         let bytes = |at: At| {
             self.mirror

@@ -377,7 +377,8 @@ impl World {
         }
     }
 
-    /// Returns whether this cycle asked for as many articles as one cycle may: the rest have their turn in the next one.
+    /// Returns whether this cycle asked for as many articles as one cycle may: the rest have their turn in the next
+    /// one.
     pub(crate) fn is_rationed(&self) -> bool {
         self.asked.len() >= self.ledger.limit.max(1)
     }
