@@ -1,9 +1,9 @@
 //! The log: tracing to stderr, as text or JSON.
 //!
-//! A terminal and the output of a command get sentences (`terminal_log`). With `-v`, `KBSYNC_LOG` or
-//! `--log-format json`, and in a daemon without a terminal, events have all their fields. `-q` shows errors; the default
-//! is warnings, for the daemon also actions; `-v` shows actions, `-vv` reasons, `-vvv` everything. `KBSYNC_LOG` overrides
-//! this, with the syntax of `RUST_LOG`.
+//! A terminal and the output of a command get sentences (`terminal_log`). With `-v`, `KBSYNC_LOG` or `--log-format
+//! json`, and in a daemon without a terminal, events have all their fields. `-q` shows errors; the default is warnings,
+//! for the daemon also actions; `-v` shows actions, `-vv` reasons, `-vvv` everything. `KBSYNC_LOG` overrides this, with
+//! the syntax of `RUST_LOG`.
 
 use super::{
     Global, LogFormat, failure::Failure, print::Output, progress::LogWriter,

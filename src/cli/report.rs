@@ -163,8 +163,8 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// Lists entries. A reason that a group has in common follows the group once. Of a large group, as in a first sync, only
-/// the first `named` entries are listed.
+/// Lists entries. A reason that a group has in common follows the group once. Of a large group, as in a first sync,
+/// only the first `named` entries are listed.
 pub(super) fn listed(entries: &[Entry<'_>], named: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let key = |one: &Entry<'_>| (one.kind, common_reason(one.reason, one.path));

@@ -1,7 +1,7 @@
 //! The log on a terminal: each event as a line for a person, in the words of `sync`.
 //!
-//! An event with a side is an action, and looks as in the report of a command. Other events show only their subject, the
-//! message and the cause; `--log-format json` and `-v` show all fields.
+//! An event with a side is an action, and looks as in the report of a command. Other events show only their subject,
+//! the message and the cause; `--log-format json` and `-v` show all fields.
 
 use super::{
     layout,

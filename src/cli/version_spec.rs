@@ -85,8 +85,8 @@ impl VersionSpec {
             })
     }
 
-    /// Returns what changed in a file since the previous one with an equal version: keys of kbsync that are no part of a
-    /// version, or else something of the writer's own.
+    /// Returns what changed in a file since the previous one with an equal version: keys of kbsync that are no part of
+    /// a version, or else something of the writer's own.
     pub(super) fn changes_of_file(&self, kept: &StoredVersion) -> String {
         let keys = |kept: &StoredVersion| {
             let file = self.store.body(kept.seen.file?).ok()??;

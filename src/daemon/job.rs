@@ -257,8 +257,8 @@ pub trait CycleRunner {
     fn reload(&mut self) -> Result<Options, String>;
 }
 
-/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths sees most paths in
-/// motion as well, to recognise moves.
+/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths sees most paths
+/// in motion as well, to recognise moves.
 pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     let in_motion = || PathsInMotion {
         paths: below(job.in_motion.iter(), prefix).collect(),

@@ -11,8 +11,8 @@
 //! cycle runs, and adds them to the work that waits.
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
-//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and
-//! [`control`] with [`settings_mark`], then [`engines`] and [`workspaces`] (the real cycles), and [`start`] (wires all of it).
+//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and [`control`]
+//! with [`settings_mark`], then [`engines`] and [`workspaces`] (the real cycles), and [`start`] (wires all of it).
 
 pub mod control;
 pub mod debounce;

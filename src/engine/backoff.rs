@@ -124,8 +124,8 @@ impl Backoff {
         })
     }
 
-    /// Returns whether the back-off for a target still runs. If the clock went back, it does not. After a stale read there
-    /// is none.
+    /// Returns whether the back-off for a target still runs. If the clock went back, it does not. After a stale read
+    /// there is none.
     pub(super) fn is_backing_off(&self, target: Target) -> bool {
         let attempt = self.attempts.get(&target);
         let attempt = attempt.filter(|_| !self.had_stale_read(target));

@@ -1,4 +1,5 @@
-//! Settings that govern plans and requests: the limit on deletions, the handling of conflicts, and the limit on requests.
+//! Settings that govern plans and requests: the limit on deletions, the handling of conflicts, and the limit on
+//! requests.
 
 /// The handling of an article that changed on both sides and cannot be merged (`on_conflict`, and `--prefer`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]

@@ -45,8 +45,8 @@ pub struct Facts {
     pub still_held: BTreeSet<(HoldRule, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
-    /// Files that would be sent, and folders that would become categories, which the ignore rules of the last cycle left
-    /// out.
+    /// Files that would be sent, and folders that would become categories, which the ignore rules of the last cycle
+    /// left out.
     pub unhidden: BTreeSet<String>,
 }
 

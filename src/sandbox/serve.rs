@@ -1,7 +1,7 @@
 //! Serves HTTP, with connections that an interceptor can drop.
 //!
-//! Every connection is a [`Connection`] with a [`Line`], which each request has among its extensions. When the line is cut,
-//! the next read or write fails, and the socket closes with a reset, as if the machine had crashed.
+//! Every connection is a [`Connection`] with a [`Line`], which each request has among its extensions. When the line is
+//! cut, the next read or write fails, and the socket closes with a reset, as if the machine had crashed.
 
 use super::{handle::Sandbox, options::Options};
 use axum::{extract::connect_info::Connected, serve::IncomingStream};

@@ -1,11 +1,11 @@
 //! The binding of a state to the folder of its mirror.
 //!
-//! The state has a random id, and the device, inode and birth time of its mirror. A record in the user's state directory
-//! has the same id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder
-//! keeps its inode, and a disk may get another device number at a reboot. The root of a volume often has the same device
-//! and inode as that of another volume, but another birth time. For a state that came with a clone, a copy or a backup,
-//! neither matches. A state gets its id before its first article. So a state that has articles and no id is from an
-//! earlier kbsync, or lost its id, and counts as made for another folder.
+//! The state has a random id, and the device, inode and birth time of its mirror. A record in the user's state
+//! directory has the same id with the mirror's path. A state fits a folder if the inode or the record matches: a
+//! renamed folder keeps its inode, and a disk may get another device number at a reboot. The root of a volume often has
+//! the same device and inode as that of another volume, but another birth time. For a state that came with a clone, a
+//! copy or a backup, neither matches. A state gets its id before its first article. So a state that has articles and no
+//! id is from an earlier kbsync, or lost its id, and counts as made for another folder.
 
 use super::{Outcome, StateError, Store, disk};
 use crate::files::{self, if_there};

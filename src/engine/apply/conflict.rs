@@ -256,8 +256,8 @@ pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
     }
 }
 
-/// Returns the content of a conflict's copy. The copy of a hidden article has its flags, because a person may make it the
-/// file.
+/// Returns the content of a conflict's copy. The copy of a hidden article has its flags, because a person may make it
+/// the file.
 fn copy_text(id: ArticleId, version: &Version, flags: Flags, text: String) -> String {
     Document::compose(&Changes {
         id: Some(id),

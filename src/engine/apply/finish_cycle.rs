@@ -146,8 +146,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && !observed.service.validator_unsafe
         && engine.request.scope.is_empty()
         && engine.request.in_motion.paths.is_empty()
-        // If the service derives the ETag from the content and a colleague undoes our write, the old ETag matches again,
-        // and would hide that change.
+        // If the service derives the ETag from the content and a colleague undoes our write, the old ETag matches
+        // again, and would hide that change.
         && sides.all(|side| side == Side::Local);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
     let open = open_after(

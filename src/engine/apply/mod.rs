@@ -346,8 +346,8 @@ fn not_written(error: &DiskError) -> StepResult {
     }
 }
 
-/// Returns the result of a failed read or write of one article. The articles behind it do not wait for a service that is
-/// unable to read or to store it, unless several fail.
+/// Returns the result of a failed read or write of one article. The articles behind it do not wait for a service that
+/// is unable to read or to store it, unless several fail.
 fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> StepResult {
     // A gateway may give up on one large text, too.
     if matches!(error.status, Some(500 | 502 | 504)) {

@@ -1,6 +1,6 @@
-//! Displaced files: replaced and removed files stay for a day. If a program writes text into one of them afterwards, the
-//! text goes into the history, and the file itself moves beside its place, where a person sees it and what the program
-//! writes next (failures row 81).
+//! Displaced files: replaced and removed files stay for a day. If a program writes text into one of them afterwards,
+//! the text goes into the history, and the file itself moves beside its place, where a person sees it and what the
+//! program writes next (failures row 81).
 //!
 //! A file is deleted only in a cycle that found nothing new in it. A file that cannot be read or stored stays.
 //!

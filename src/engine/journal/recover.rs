@@ -111,8 +111,8 @@ impl<D: Disk> Journal<'_, D> {
         Ok(problem)
     }
 
-    /// Sweeps the slots. Returns the slots of the journal that could not be swept: a replaced file may still wait beside
-    /// its slot, so its absence at its place means nothing.
+    /// Sweeps the slots. Returns the slots of the journal that could not be swept: a replaced file may still wait
+    /// beside its slot, so its absence at its place means nothing.
     fn sweep(&mut self, journal: &[Journalled]) -> anyhow::Result<BTreeMap<Slot, DiskError>> {
         let displaced = self.store.displaced()?;
         let mut known: BTreeMap<Slot, Place> = displaced

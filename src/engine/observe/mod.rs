@@ -1,4 +1,5 @@
-//! The first half of a cycle: one look at both sides, and the pairing of files with articles, again after the questions.
+//! The first half of a cycle: one look at both sides, and the pairing of files with articles, again after the
+//! questions.
 //!
 //! [`observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares the
 //! mirror and the listing with the index. If only the content of a few known articles differs, it loads their rows;

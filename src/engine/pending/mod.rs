@@ -205,8 +205,8 @@ fn patch(store: &Store, update: &Update) -> anyhow::Result<ArticlePatch> {
     Ok(patch)
 }
 
-/// Sends a POST, and again while the service is unavailable or the response is lost, a few times in a cycle: a slug that
-/// is refused then shows that an earlier try may have arrived. Also returns whether a response was lost.
+/// Sends a POST, and again while the service is unavailable or the response is lost, a few times in a cycle: a slug
+/// that is refused then shows that an earlier try may have arrived. Also returns whether a response was lost.
 pub(super) async fn post_until_answered<T>(
     clock: &dyn Clock,
     path: &str,

@@ -113,8 +113,8 @@ impl<D: Disk> Preparer<'_, D> {
         let (base, paired) = (&self.view.base, &self.view.paired);
         // For a conflict without a row, only the place shows whose file it is.
         let is_matched = !base.conflicts.contains_key(&id);
-        let fresh = paired.new_files.iter().filter(|_| is_matched);
-        let mut others = paired.files.values().chain(fresh);
+        let new_files = paired.new_files.iter().filter(|_| is_matched);
+        let mut others = paired.files.values().chain(new_files);
         match self.lies_at(place)? {
             None => match paired.unknown.get(&id) {
                 None => Ok(false),

@@ -163,8 +163,8 @@ pub(super) const DEEPEST: usize = 8;
 /// The most names examined in one search.
 pub(super) const MOST: usize = 20_000;
 
-/// Searches a folder of an open folder for a regular file with a wanted name. Hidden names are skipped. `left` counts the
-/// names that may still be examined.
+/// Searches a folder of an open folder for a regular file with a wanted name. Hidden names are skipped. `left` counts
+/// the names that may still be examined.
 pub(super) fn finds(
     within: &OwnedFd,
     name: &str,

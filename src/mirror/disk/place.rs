@@ -332,7 +332,8 @@ fn is_ours(aside: &Aside, staged: Stamp) -> bool {
 }
 
 /// Gives a staged file the mode and the access list of the file that it will replace or that it is a copy of, and its
-/// owner and group, if this process is root's. Another process may not ask: a sandbox of the system may kill it for that.
+/// owner and group, if this process is root's. Another process may not ask: a sandbox of the system may kill it for
+/// that.
 fn keep_mode(like: &Target<'_>, aside: &Aside) -> Result<(), Errno> {
     let found = fs::statat(like.folder, like.name, AtFlags::SYMLINK_NOFOLLOW)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -1,7 +1,7 @@
 //! The sweep: clears up what killed runs left in the slots.
 //!
-//! No text goes: a file that nobody knows is deleted only if its slot was never in the journal that is there. What cannot
-//! be cleared up is recorded, and the rest is swept all the same.
+//! No text goes: a file that nobody knows is deleted only if its slot was never in the journal that is there. What
+//! cannot be cleared up is recorded, and the rest is swept all the same.
 
 use super::{
     Area, At, Disk as _, DiskError, DiskErrorKind, Entry, Kind, Slot, Swept, TEMPORARY,

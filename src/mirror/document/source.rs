@@ -58,7 +58,8 @@ impl Source {
         cut.map(move |entry| (entry.key.as_str(), before + entry.lines.start + 1))
     }
 
-    /// Returns the unknown keys that are similar to kbsync's: each with its line in the file and the key that was meant.
+    /// Returns the unknown keys that are similar to kbsync's: each with its line in the file and the key that was
+    /// meant.
     pub(super) fn near_keys(
         &self,
         keys: &'static [&'static str],

@@ -21,7 +21,7 @@ fn shown() -> Small {
     world
 }
 
-fn fresh(plan: &Plan) -> Option<bool> {
+fn needs_copy(plan: &Plan) -> Option<bool> {
     conflict(plan).map(|conflict| conflict.needs_copy)
 }
 
@@ -45,11 +45,11 @@ fn edit(world: &mut Small, here: bool) {
 #[test]
 fn it_is_shown_once_and_again_when_the_service_changes() {
     let mut world = shown();
-    assert_eq!(fresh(&world.plan()), Some(false));
+    assert_eq!(needs_copy(&world.plan()), Some(false));
     edit(&mut world, true);
-    assert_eq!(fresh(&world.plan()), Some(false));
+    assert_eq!(needs_copy(&world.plan()), Some(false));
     edit(&mut world, false);
-    assert_eq!(fresh(&world.plan()), Some(true));
+    assert_eq!(needs_copy(&world.plan()), Some(true));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn deleting_the_copy_settles_what_was_shown() {
         short(&world.planned()),
         "<> conflict start/a.html (title, introtext), held"
     );
-    assert_eq!(fresh(&world.plan()), Some(true));
+    assert_eq!(needs_copy(&world.plan()), Some(true));
 }
 
 #[test]

@@ -139,8 +139,8 @@ impl Writing<'_> {
         )
     }
 
-    /// Only the log says that an article was hidden when it was deleted, and whether it came back. Such lines are needed
-    /// as long as the article can come back.
+    /// Only the log says that an article was hidden when it was deleted, and whether it came back. Such lines are
+    /// needed as long as the article can come back.
     fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
         self.run_and_count(
             "DELETE FROM events WHERE id IN ( \

@@ -128,8 +128,8 @@ impl Store {
 
     /// Reads the sides and digests of the last four changes that one side alone made, newest first.
     ///
-    /// A version that was recorded again only because its file moved is no change; nor is a conflict copy, or a file that was
-    /// not ready.
+    /// A version that was recorded again only because its file moved is no change; nor is a conflict copy, or a file
+    /// that was not ready.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
         let recent: Vec<(Side, Digest)> = self.all(
             "SELECT side, digest FROM versions \
