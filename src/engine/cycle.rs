@@ -127,7 +127,7 @@ async fn run_cycle<S: Service, D: Disk>(
         report.want_ids_committed();
     }
     let stop = applied?;
-    remove_settled_copies(&mut engine.journal(), &observed)?;
+    remove_settled_copies(&mut engine.journal(), &observed, report)?;
     report.problems.extend(late?);
     if summary.is_still {
         refresh_stamps(&mut engine.store, &observed)?;

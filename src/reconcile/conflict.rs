@@ -216,7 +216,14 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
 pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> Option<&'a Place> {
     let copy = conflict.copy.as_ref()?;
     let shown = Place::new(&conflict.place.folder, copy);
-    copies_of(local, conflict).max_by_key(|place| **place == shown)
+    // A copy without its `id:` line is recognised by its name.
+    let is_copy = |(place, id): &(&Place, &Option<ArticleId>)| match id {
+        Some(id) => *id == conflict.id,
+        None => *copy == place.file,
+    };
+    let copies = local.copies.iter().filter(is_copy);
+    let places = copies.map(|(place, _)| place);
+    places.max_by_key(|place| **place == shown)
 }
 
 /// Returns whether a conflict's copy existed and is gone for certain: every folder that may hold it was listed.
@@ -226,20 +233,6 @@ pub(crate) fn has_lost_copy(local: &LocalSnapshot, conflict: &ConflictRow) -> bo
         && local.closed.is_empty()
         && !local.unreadable.contains(&conflict.place.folder)
         && copy_of(local, conflict).is_none()
-}
-
-/// Returns the places of all copies of a conflict.
-pub(crate) fn copies_of<'a>(
-    local: &'a LocalSnapshot,
-    conflict: &ConflictRow,
-) -> impl Iterator<Item = &'a Place> {
-    // A copy without its `id:` line is recognised by its name.
-    let names = |(place, id): &(&Place, &Option<ArticleId>)| match id {
-        Some(id) => *id == conflict.id,
-        None => conflict.copy.as_ref() == Some(&place.file),
-    };
-    let copies = local.copies.iter().filter(names);
-    copies.map(|(place, _)| place)
 }
 
 /// Returns the reasons of the clashes, and the other differing fields: a choice keeps one version as a whole.

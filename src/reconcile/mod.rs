@@ -49,7 +49,7 @@ mod tests;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Place};
 pub(crate) use articles::{base_is_current, is_outdated};
-pub(crate) use conflict::{copies_of, copy_of, has_lost_copy};
+pub(crate) use conflict::{copy_of, has_lost_copy};
 pub(crate) use missing::{place_in_conflict, removed_in_conflict, ways_without_article};
 use names::Names;
 use pairing::Paired;

@@ -9,12 +9,12 @@ use crate::engine::form::MAX_FILE;
 use crate::engine::history;
 use crate::engine::journal::Journal;
 use crate::engine::observation::Observation;
+use crate::engine::report::Report;
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ConflictRow;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Flags, KnownFile, Place, Revision, Side, TextDigest, Version};
-use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
 use crate::state::store::Store;
 use crate::state::{Deed, Subject};
@@ -173,36 +173,26 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
     Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
 }
 
-/// Removes the copies of a conflict whose row has ended.
-pub(super) fn clear_copies<D: Disk>(
-    journal: &mut Journal<'_, D>,
-    id: ArticleId,
-    state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
-    let Some(conflict) = state.observed.base.conflicts.remove(&id) else {
-        return Ok(());
-    };
-    for copy in copies_of(&state.observed.local, &conflict) {
-        if !remove_copy(journal, id, copy)? {
-            state.edited_copies.push((id, copy.clone()));
-        }
-    }
-    Ok(())
-}
-
-/// Removes the copies of settled conflicts that the scan found: after a crash before their removal, or if the conflict
-/// has another copy now. While an article's file cannot be read, its copies stay: a new state does not know the
-/// conflict.
+/// Removes the copies of settled conflicts that the scan found, and those of conflicts that have another copy now. While
+/// an article's file cannot be read, its copies stay: a new state does not know the conflict. Reports the edited copies
+/// of the conflicts that ended in this cycle, which stay.
 pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
     observed: &Observation,
+    report: &mut Report,
 ) -> anyhow::Result<()> {
     if observed.local.copies.is_empty() {
         return Ok(());
     }
     let conflicts = journal.store.conflicts()?;
     for (copy, names) in &observed.local.copies {
-        let id = names.filter(|id| !observed.paired.unknown.contains_key(id));
+        // A copy without its `id:` line is recognised by its name.
+        let is_named = |row: &&ConflictRow| {
+            row.place.folder == copy.folder && row.copy.as_ref() == Some(&copy.file)
+        };
+        let named = || Some(observed.base.conflicts.values().find(is_named)?.id);
+        let id = names.or_else(named);
+        let id = id.filter(|id| !observed.paired.unknown.contains_key(id));
         let Some(id) = id else { continue };
         let standing = conflicts.iter().find(|row| row.id == id);
         let shown =
@@ -212,8 +202,16 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
             let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
             shown == *copy || !matches!(found, Ok(Some(_)))
         });
-        if !stays {
-            remove_copy(journal, id, copy)?;
+        let has_ended = standing.is_none() && observed.base.conflicts.contains_key(&id);
+        if stays || remove_copy(journal, id, copy)? || !has_ended {
+            continue;
+        }
+        let mut lines = report.actions.iter_mut();
+        if let Some(line) = lines.find(|line| line.id == Some(id)) {
+            line.say(format!(
+                "{} was edited, so it stays; delete it when you no longer need it",
+                copy.file
+            ));
         }
     }
     Ok(())
@@ -241,19 +239,6 @@ fn remove_copy<D: Disk>(
         tracing::warn!(path = %copy, %error, "the conflict copy stays");
     }
     Ok(true)
-}
-
-/// Reports the edited copies of settled conflicts, which stay.
-pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
-    for (id, copy) in std::mem::take(&mut state.edited_copies) {
-        let mut lines = state.report.actions.iter_mut();
-        if let Some(line) = lines.find(|line| line.id == Some(id)) {
-            line.say(format!(
-                "{} was edited, so it stays; delete it when you no longer need it",
-                copy.file
-            ));
-        }
-    }
 }
 
 /// Returns the content of a conflict's copy. The copy of a hidden article has its flags, because a person may make it

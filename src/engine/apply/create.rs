@@ -4,7 +4,6 @@
 //! category. So after a lost response the POST is sent again, in this cycle or a later one, and a 422 means that an
 //! earlier try may have arrived. The next listing shows whether it did (`pending::creations`).
 
-use super::conflict::clear_copies;
 use super::{ApplyState, StepResult, file_changed, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
@@ -62,7 +61,6 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         }
     };
     if let Some(old) = new.instead_of {
-        clear_copies(&mut engine.journal(), old, state)?;
         state.observed.base.articles.remove(&old);
     }
     engine.gathered.answers.note_as_recorded(row.id);

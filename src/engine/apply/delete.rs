@@ -2,7 +2,6 @@
 //!
 //! A DELETE is final (`docs/api.md`, A4.8): the last version is stored in the history first.
 
-use super::conflict::clear_copies;
 use super::send::send_seen;
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
@@ -55,7 +54,6 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     if let Err(result) = send_seen(engine, action, id, seen, &change, state).await? {
         return Ok(result);
     }
-    clear_copies(&mut engine.journal(), id, state)?;
     state.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }
@@ -122,7 +120,6 @@ pub(super) fn forget_article<D: Disk>(
         tx.remove_conflict(id)?;
         tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
     })?;
-    clear_copies(journal, id, state)?;
     state.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }

@@ -3,7 +3,6 @@
 //! Many files go in batches: stage all, make them durable, rename all, make the names durable, record. A few files are
 //! made durable one by one, which is quicker (`engine::journal`).
 
-use super::conflict::clear_copies;
 use super::delete::{rows_when_deleted, was_approved};
 use super::record::{event_of, row_after, scanned_stamp, trusted_scan};
 use super::render::{Rendered, rendered};
@@ -233,15 +232,12 @@ fn carry_out<D: Disk>(
     for (&index, stamp) in touched.iter().zip(done) {
         jobs[index].outcome = Some(stamp.map_err(|error| not_written(&error)));
     }
-    take_over(journal, jobs, state)
+    take_over(jobs, state);
+    Ok(())
 }
 
 /// Updates the base in memory, and the cycle's knowledge of the files.
-fn take_over<D: Disk>(
-    journal: &mut Journal<'_, D>,
-    jobs: &[Job<'_>],
-    state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
+fn take_over(jobs: &[Job<'_>], state: &mut ApplyState<'_>) {
     for job in jobs {
         let settle = job.settle;
         if matches!(job.outcome, Some(Err(_))) {
@@ -254,13 +250,6 @@ fn take_over<D: Disk>(
         }
         state.observed.base.articles.insert(row.id, row);
     }
-    let settled = jobs
-        .iter()
-        .filter(|job| job.settle.ends_conflict && !matches!(job.outcome, Some(Err(_))));
-    for job in settled {
-        clear_copies(journal, job.settle.id, state)?;
-    }
-    Ok(())
 }
 
 impl Job<'_> {
@@ -357,7 +346,6 @@ pub(super) fn remove_file<D: Disk>(
     if let Err(error) = journal.change_file(removal.with_history(entry).with(rows))? {
         return Ok(not_written(&error));
     }
-    clear_copies(journal, id, state)?;
     state.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }

@@ -74,7 +74,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
         reseen: BTreeMap::new(),
         listing_uses,
         to_send,
-        edited_copies: Vec::new(),
         done: 0,
         prefix: engine.settings.prefix.clone(),
     };
@@ -109,7 +108,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
             break;
         }
     }
-    conflict::report_edited_copies(&mut state);
     Ok(state.obstacles.stop)
 }
 

@@ -1,6 +1,5 @@
 //! PUT: sends the changed fields of one article, and records the response.
 
-use super::conflict::clear_copies;
 use super::files::settle_first_half;
 use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
@@ -71,9 +70,6 @@ async fn send<S: Service, D: Disk>(
         Ok(recorded) => recorded,
         Err(result) => return Ok(result),
     };
-    if settle.ends_conflict {
-        clear_copies(&mut engine.journal(), settle.id, state)?;
-    }
     if let Some(row) = row {
         let answers = &mut engine.gathered.answers;
         if row.written.is_none() {

@@ -6,7 +6,7 @@ use crate::engine::Stop;
 use crate::engine::observation::{Moment, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
+use crate::model::{ArticleId, CategoryId, Revision, Version};
 use crate::reconcile::order::{self, Address};
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +25,6 @@ pub(super) struct ApplyState<'a> {
     pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// The times at which versions were read again.
     pub(super) reseen: BTreeMap<ArticleId, Moment>,
-    /// The edited copies of settled conflicts.
-    pub(super) edited_copies: Vec<(ArticleId, Place)>,
     /// The number of articles that used the last listing of this run as their guard read; `None`: no listing was made.
     /// After a listing with few uses, or in a look at a few articles, no other one follows.
     pub(super) listing_uses: Option<usize>,
