@@ -133,12 +133,6 @@ pub(super) struct ServiceSide {
 }
 
 impl Observation {
-    /// Returns whether a stamp proves that a file is as the scan found it.
-    pub(super) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
-        let scanned = place.and_then(|place| self.mirror.stamps.get(place));
-        scanned == Some(&stamp) && !self.mirror.racy.contains(&stamp)
-    }
-
     /// Returns whether both sides were seen completely: only then does unseen mean absent.
     pub(super) fn is_complete(&self) -> bool {
         self.doubt.is_none() && !self.mirror.hides && self.local.complete && self.remote.complete

@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker (`engine::journal`).
 
 use super::delete::{rows_when_deleted, was_approved};
-use super::record::{event_of, row_after, scanned_stamp, trusted_scan};
+use super::record::{event_of, row_after, scanned_stamp};
 use super::render::{Rendered, rendered};
 use super::{
     ApplyState, StepResult, file_changed, forget_refusals_and_approvals, not_written, report_step,
@@ -29,19 +29,12 @@ const BATCH: usize = 2048;
 struct Job<'a> {
     action: &'a Action,
     settle: &'a Settle,
-    old: Option<Old>,
+    /// The file that is replaced.
+    old: Option<(KnownFile, Vec<u8>)>,
     change: Option<FileChange>,
     /// The stamp of a file that stays as it is.
     stamp: Option<Stamp>,
     outcome: Option<Result<Stamp, StepResult>>,
-}
-
-/// The file that is replaced.
-struct Old {
-    known: KnownFile,
-    bytes: Vec<u8>,
-    /// Whether it is as scanned; otherwise it may have comments and keys that are not in the history.
-    scanned: bool,
 }
 
 /// Carries out the next `total` actions, which only change the mirror.
@@ -163,14 +156,11 @@ fn prepare<'a, D: Disk>(
     };
     let moves = settle.from().filter(|from| **from != settle.to);
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
-    job.old = old.map(|(stamp, had)| Old {
-        known: KnownFile::of(stamp, &had),
-        scanned: state.observed.vouches(settle.from(), stamp),
-        bytes: had,
-    });
-    let known = job.old.as_ref().map(|old| old.known);
+    let known = old.as_ref().map(|(known, _)| *known);
+    job.old = old;
     if let Some(known) = known.filter(|_| same) {
-        job.stamp = trusted_scan(known.stamp, state.observed, journal.store.now());
+        // With the scanned stamp, the next look reads a file that was saved since, and stores it in the history.
+        job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
         job.outcome = Some(Ok(known.stamp));
         return Ok(job);
     }
@@ -196,7 +186,7 @@ fn carry_out<D: Disk>(
 ) -> anyhow::Result<()> {
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // Rows without a change of a file.
-    let (mut entries, mut alone) = (Vec::new(), Vec::new());
+    let mut alone = Vec::new();
     let is_alone =
         |job: &&mut Job<'_>| job.change.is_none() && !matches!(job.outcome, Some(Err(_)));
     let kept: Vec<_> = jobs.iter_mut().filter(is_alone).collect();
@@ -217,17 +207,13 @@ fn carry_out<D: Disk>(
             changes.push(change.matching_row(job.is_agreed()));
             continue;
         }
-        if job.old.as_ref().is_some_and(|old| !old.scanned) {
-            entries.push(job.replaced());
-        }
         alone.extend(rows);
     }
     let done = journal.change_files(&changes)?;
     if !alone.is_empty() {
-        journal.store.write(|tx| {
-            entries.iter().try_for_each(|entry| entry.put(tx))?;
-            alone.iter().try_for_each(|row| tx.apply(row))
-        })?;
+        journal
+            .store
+            .write(|tx| alone.iter().try_for_each(|row| tx.apply(row)))?;
     }
     for (&index, stamp) in touched.iter().zip(done) {
         jobs[index].outcome = Some(stamp.map_err(|error| not_written(&error)));
@@ -291,7 +277,7 @@ impl Job<'_> {
     /// Returns the version that is about to be replaced.
     fn replaced(&self) -> HistoryEntry {
         let settle = self.settle;
-        let (Some(old), Some(before)) = (&self.old, &settle.before) else {
+        let (Some((_, bytes)), Some(before)) = (&self.old, &settle.before) else {
             return HistoryEntry::default();
         };
         let seen = SeenVersion::of_article(
@@ -301,7 +287,7 @@ impl Job<'_> {
             "replaced",
             &before.version,
         );
-        HistoryEntry::of_file(seen, &old.bytes)
+        HistoryEntry::of_file(seen, bytes)
     }
 }
 

@@ -7,14 +7,14 @@ use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::journal::Journal;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
-use crate::model::{Field, Stamp, Texts, Version};
+use crate::model::{Field, KnownFile, Texts, Version};
 use crate::reconcile::plan::Settle;
 
 /// The new bytes of a file.
 pub(super) struct Rendered {
     pub(super) bytes: Vec<u8>,
     /// The present bytes.
-    pub(super) old: Option<(Stamp, Vec<u8>)>,
+    pub(super) old: Option<(KnownFile, Vec<u8>)>,
 }
 
 /// Returns the new and the present bytes of a file, which must still be the file in the plan.
@@ -63,7 +63,7 @@ pub(super) fn rendered<D: Disk>(
         .into_bytes();
     Ok(representable(bytes).map(|bytes| Rendered {
         bytes,
-        old: Some((content.stamp, content.bytes)),
+        old: Some((KnownFile::of(content.stamp, &content.bytes), content.bytes)),
     }))
 }
 
