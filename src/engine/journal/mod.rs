@@ -216,41 +216,28 @@ impl<D: Disk> Journal<'_, D> {
         Err(Failed { error, open })
     }
 
-    /// Makes the names durable, also those of a failed change, which was undone. Until then, the entry of a change
-    /// stays in the journal.
+    /// Makes the names durable, also those of a failed change, which was undone. If that fails, the entries of all
+    /// changes stay in the journal.
     fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
-        let folders = |change: &FileChange| {
-            let file = &change.file;
-            let left = file.leaves.iter().map(|(place, _)| place.folder.clone());
-            left.chain([file.target.folder.clone()])
-                .collect::<BTreeSet<_>>()
-        };
-        let touched: BTreeSet<String> = changes.iter().flat_map(folders).collect();
-        let mut broken = BTreeMap::new();
-        if many {
-            if let Err(error) = self.disk.flush() {
-                broken.extend(
-                    touched
-                        .into_iter()
-                        .map(|folder| (folder, error.without_cause())),
-                );
-            }
+        let synced = if many {
+            self.disk.flush()
         } else {
-            for folder in touched {
-                if let Err(error) = self.disk.sync_folder(At::Folder(&folder)) {
-                    broken.insert(folder, error);
-                }
-            }
-        }
-        for (change, one) in changes.iter().zip(done) {
-            let error = folders(change).iter().find_map(|name| broken.get(name));
-            match (error, &mut *one) {
-                (None, _) => {}
-                (Some(_), Err(failed)) => failed.open = true,
-                (Some(error), Ok(_)) => {
-                    let error = error.without_cause();
-                    *one = Err(Failed { error, open: true });
-                }
+            let touched = changes.iter().flat_map(|change| {
+                let left = change.file.leaves.iter().map(|(place, _)| place);
+                left.chain([&change.file.target])
+                    .map(|place| place.folder.as_str())
+            });
+            let touched: BTreeSet<&str> = touched.collect();
+            let mut touched = touched.into_iter();
+            touched.try_for_each(|folder| self.disk.sync_folder(At::Folder(folder)))
+        };
+        let Err(error) = synced else { return };
+        for one in done {
+            if let Err(failed) = one {
+                failed.open = true;
+            } else {
+                let error = error.without_cause();
+                *one = Err(Failed { error, open: true });
             }
         }
     }
