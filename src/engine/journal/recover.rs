@@ -59,9 +59,8 @@ impl<D: Disk> Journal<'_, D> {
     pub(in crate::engine) fn recover(&mut self, first: bool) -> anyhow::Result<Recovered> {
         let journal = self.store.journal()?;
         let mut recovered = Recovered::default();
-        let mut unswept = BTreeMap::new();
         if first || !journal.is_empty() {
-            unswept = self.sweep(&journal)?;
+            self.sweep(&journal)?;
         }
         if journal.is_empty() {
             return Ok(recovered);
@@ -72,8 +71,7 @@ impl<D: Disk> Journal<'_, D> {
         let all: Vec<_> = journal
             .into_iter()
             .map(|change| {
-                let swept = unswept.remove(&change.slot).map_or(Ok(()), Err);
-                let named_once = swept.and_then(|()| drop_second_name(self.disk, &change));
+                let named_once = drop_second_name(self.disk, &change);
                 let published = named_once.and_then(|()| is_published(self.disk, &change));
                 (published, change)
             })
@@ -111,9 +109,8 @@ impl<D: Disk> Journal<'_, D> {
         Ok(problem)
     }
 
-    /// Sweeps the slots. Returns the slots of the journal that could not be swept: a replaced file may still wait
-    /// beside its slot, so its absence at its place means nothing.
-    fn sweep(&mut self, journal: &[Journalled]) -> anyhow::Result<BTreeMap<Slot, DiskError>> {
+    /// Sweeps the slots.
+    fn sweep(&mut self, journal: &[Journalled]) -> anyhow::Result<()> {
         let displaced = self.store.displaced()?;
         let mut known: BTreeMap<Slot, Place> = displaced
             .iter()
@@ -126,23 +123,14 @@ impl<D: Disk> Journal<'_, D> {
             Some((change.slot, place.clone()))
         }));
         let lost = self.store.last_slot()? == 0;
-        let swept = self.disk.sweep(&known, lost);
-        match swept {
-            Ok(swept) => {
-                if swept.count > 0 {
-                    tracing::info!(
-                        count = swept.count,
-                        "cleared up what an earlier run left behind"
-                    );
-                }
-                Ok(swept.failed)
-            }
+        match self.disk.sweep(&known, lost) {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "cleared up what an earlier run left behind"),
             Err(error) => {
                 tracing::warn!(%error, "cannot clear up what an earlier run left behind");
-                let slots = journal.iter().map(|change| change.slot);
-                Ok(slots.map(|slot| (slot, error.without_cause())).collect())
             }
         }
+        Ok(())
     }
 
     /// Stores a replaced file that was not the expected one in the history and beside its place: an editor saved it at

@@ -112,15 +112,6 @@ pub enum Area {
     Displaced,
 }
 
-/// The result of a sweep.
-#[derive(Debug, Default)]
-pub struct Swept {
-    /// The number of files that were cleared up.
-    pub count: usize,
-    /// The slots with a file that could not be cleared up.
-    pub failed: BTreeMap<Slot, DiskError>,
-}
-
 /// When the bytes of a staged file become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Durability {
@@ -212,8 +203,9 @@ pub trait Disk: Send + Sync + 'static {
     fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError>;
 
     /// Clears up the unknown slots; only for the holder of the lock. `known`: the slots in the journal, and the places
-    /// of their files. `lost`: the journal may have gone with the state, so no file of the stage is deleted.
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError>;
+    /// of their files. `lost`: the journal may have gone with the state, so no file of the stage is deleted. Returns the
+    /// number of files that were cleared up. A file that cannot be cleared up stays.
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError>;
 
     /// Creates a folder in the root.
     fn create_folder(&self, name: &str) -> Result<(), DiskError>;

@@ -6,7 +6,6 @@
 
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
-    Swept,
     open::{
         DEEPEST, MOST, entry, finds, folder_name, identity, look_in, open_dir, read_in, shown,
         single, stamp_of, sync_all,
@@ -285,7 +284,7 @@ impl Disk for RealDisk {
         }
     }
 
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError> {
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
         self.sweep_all(known, lost)
     }
 

@@ -1,10 +1,11 @@
 //! The sweep: clears up what killed runs left in the slots.
 //!
 //! No text goes: a file that nobody knows is deleted only if its slot was never in the journal that is there. What
-//! cannot be cleared up is recorded, and the rest is swept all the same.
+//! cannot be cleared up is logged, and the rest is swept all the same. A replaced file that still waits for its slot
+//! keeps the journal entry open, because [`super::Disk::look_aside`] refuses such a slot.
 
 use super::{
-    Area, At, Disk as _, DiskError, DiskErrorKind, Entry, Kind, Slot, Swept, TEMPORARY,
+    Area, At, Disk as _, DiskError, DiskErrorKind, Entry, Kind, Slot, TEMPORARY,
     open::{look_in, open_dir, shown},
     real::RealDisk,
     slots::{DISPLACED, OLD, name_of},
@@ -30,7 +31,8 @@ struct Sweep<'k> {
     known: &'k BTreeMap<Slot, Place>,
     /// Whether the journal may have gone with the state.
     lost: bool,
-    swept: Swept,
+    /// The number of files that were cleared up.
+    count: usize,
 }
 
 impl RealDisk {
@@ -39,11 +41,11 @@ impl RealDisk {
         &self,
         known: &BTreeMap<Slot, Place>,
         lost: bool,
-    ) -> Result<Swept, DiskError> {
-        let swept = Swept::default();
-        let mut sweep = Sweep { known, lost, swept };
+    ) -> Result<usize, DiskError> {
+        let count = 0;
+        let mut sweep = Sweep { known, lost, count };
         if lost {
-            sweep.swept.count += self.keep_stage()?;
+            sweep.count += self.keep_stage()?;
         }
         for area in [Area::Stage, Area::Displaced] {
             if let Some(dir) = self.known_private(area)? {
@@ -67,14 +69,10 @@ impl RealDisk {
                     if error.kind == DiskErrorKind::Denied
                         || error.kind == DiskErrorKind::NotFound => {}
                 // What waits in another folder does not wait for this one.
-                Err(error) => {
-                    let within = known.iter().filter(|(_, place)| place.folder == entry.name);
-                    let failed = within.map(|(slot, _)| (*slot, error.without_cause()));
-                    sweep.swept.failed.extend(failed);
-                }
+                Err(error) => stays(&error),
             }
         }
-        Ok(sweep.swept)
+        Ok(sweep.count)
     }
 
     /// Moves all files of the stage to the displaced files, where no sweep deletes them.
@@ -115,7 +113,7 @@ impl RealDisk {
         Ok(())
     }
 
-    /// Sweeps one name, and records a failure.
+    /// Sweeps one name, and logs a failure.
     fn sweep_name(&self, dir: &OwnedFd, name: &str, area: Area, sweep: &mut Sweep<'_>) {
         let slot = slot_in(name);
         let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
@@ -123,12 +121,8 @@ impl RealDisk {
         // state has come back.
         let is_leftover = area == Area::Stage && !sweep.lost;
         match self.sweep_one(dir, name, number, is_leftover, sweep.known) {
-            Ok(count) => sweep.swept.count += count,
-            Err(error) => {
-                tracing::warn!(%error, "cannot clear up what an earlier run left behind");
-                let failed = number.map(|number| (number, error));
-                sweep.swept.failed.extend(failed);
-            }
+            Ok(count) => sweep.count += count,
+            Err(error) => stays(&error),
         }
     }
 
@@ -219,6 +213,10 @@ impl RealDisk {
         };
         given().map_err(|errno| DiskError::from_errno(errno, "clear up", name))
     }
+}
+
+fn stays(error: &DiskError) {
+    tracing::warn!(%error, "cannot clear up what an earlier run left behind");
 }
 
 /// Returns the part of a name that identifies its slot: within a category's folder, the name has a prefix.

@@ -1,9 +1,7 @@
 //! The scan: read files, skipped files, and unknown places.
 
 use super::*;
-use crate::mirror::disk::{
-    Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot, Swept,
-};
+use crate::mirror::disk::{Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot};
 use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -105,7 +103,7 @@ impl Disk for Watched {
         not_here()
     }
 
-    fn sweep(&self, _: &BTreeMap<Slot, Place>, _: bool) -> Result<Swept, DiskError> {
+    fn sweep(&self, _: &BTreeMap<Slot, Place>, _: bool) -> Result<usize, DiskError> {
         not_here()
     }
 }

@@ -10,7 +10,6 @@ use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
-    Swept,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::new_categories::NewCategories;
@@ -201,7 +200,7 @@ impl Disk for Tampered {
         self.step("flush", String::new(), || self.inner.flush())
     }
 
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError> {
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
         self.step("sweep", String::new(), || self.inner.sweep(known, lost))
     }
 }

@@ -13,7 +13,6 @@ use kbsync::drill::death;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
-    Swept,
 };
 use kbsync::model::{ArticleId, Place, Stamp};
 use std::collections::BTreeMap;
@@ -372,15 +371,12 @@ impl Disk for Files {
     }
 
     /// The sweep passes no boundary: it is repeated if need be.
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<Swept, DiskError> {
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
         if death::came() {
             return Err(gone("clear up"));
         }
         match (&mut self.shared.lock().mirror, &self.real) {
-            (Mirror::Memory(tree), _) => Ok(Swept {
-                count: tree.sweep(known, lost),
-                ..Swept::default()
-            }),
+            (Mirror::Memory(tree), _) => Ok(tree.sweep(known, lost)),
             (Mirror::Real(_), Some(disk)) => death::uncounted(|| disk.sweep(known, lost)),
             (Mirror::Real(_), None) => Err(gone("clear up")),
         }
