@@ -19,9 +19,6 @@ use rustix::{
 };
 use std::{collections::BTreeMap, os::fd::OwnedFd};
 
-/// The prefix of files whose journal entries were lost.
-const LOST: &str = "lost-";
-
 /// The start of the names of files that no row and no name explains.
 const FOUND: &str = "found-after-a-crash.";
 
@@ -44,14 +41,11 @@ impl RealDisk {
     ) -> Result<usize, DiskError> {
         let count = 0;
         let mut sweep = Sweep { known, lost, count };
-        if lost {
-            sweep.count += self.keep_stage()?;
-        }
         for area in [Area::Stage, Area::Displaced] {
             if let Some(dir) = self.known_private(area)? {
                 for name in names(&dir, name_of(area))? {
                     // A file that was kept for a person is no leftover.
-                    if !name.starts_with(LOST) && !name.starts_with(FOUND) {
+                    if !name.starts_with(FOUND) {
                         self.sweep_name(&dir, &name, area, &mut sweep);
                     }
                 }
@@ -75,30 +69,6 @@ impl RealDisk {
         Ok(sweep.count)
     }
 
-    /// Moves all files of the stage to the displaced files, where no sweep deletes them.
-    fn keep_stage(&self) -> Result<usize, DiskError> {
-        let Some(stage) = self.known_private(Area::Stage)? else {
-            return Ok(0);
-        };
-        let names = names(&stage, name_of(Area::Stage))?;
-        let kept = names.iter().map(|name| self.keep_lost(&stage, name));
-        kept.sum()
-    }
-
-    /// Moves a file of the stage to the displaced files, where no sweep deletes it. Returns the number of moved files.
-    fn keep_lost(&self, stage: &OwnedFd, name: &str) -> Result<usize, DiskError> {
-        let Some(displaced) = self.private(Area::Displaced)? else {
-            return Ok(0);
-        };
-        let kept = self
-            .beside(stage, name, &displaced, &format!("{LOST}{name}"))
-            .map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
-        tracing::warn!(
-            "a file without a journal entry was moved to {PRIVATE_FOLDER}/displaced/{kept}"
-        );
-        Ok(1)
-    }
-
     fn sweep_folder(&self, within: At<'_>, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
         let folder = self.folder(within, "clear up")?;
         for name in names(&folder, &shown(within, ""))? {
@@ -115,12 +85,7 @@ impl RealDisk {
 
     /// Sweeps one name, and logs a failure.
     fn sweep_name(&self, dir: &OwnedFd, name: &str, area: Area, sweep: &mut Sweep<'_>) {
-        let slot = slot_in(name);
-        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
-        // A displaced file that nobody knows is no leftover: its row is written first and removed last, so an older
-        // state has come back.
-        let is_leftover = area == Area::Stage && !sweep.lost;
-        match self.sweep_one(dir, name, number, is_leftover, sweep.known) {
+        match self.sweep_one(dir, name, area, sweep) {
             Ok(count) => sweep.count += count,
             Err(error) => stays(&error),
         }
@@ -130,37 +95,30 @@ impl RealDisk {
         &self,
         dir: &OwnedFd,
         name: &str,
-        number: Option<Slot>,
-        is_leftover: bool,
-        known: &BTreeMap<Slot, Place>,
+        area: Area,
+        sweep: &Sweep<'_>,
     ) -> Result<usize, DiskError> {
-        let fail = |errno| DiskError::from_errno(errno, "clear up", name);
         let slot = slot_in(name);
-        let place = number.and_then(|number| known.get(&number));
+        let is_old = slot.ends_with(OLD);
+        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>().ok();
+        // A displaced file that nobody knows is no leftover: its row is written first and removed last, so an older
+        // state has come back.
+        let is_leftover = area == Area::Stage && !sweep.lost;
+        let place = number.and_then(|number| sweep.known.get(&number));
         match (number.is_some(), place) {
-            (true, Some(place)) if slot.ends_with(OLD) => {
-                return match self.settle_old(dir, name, place) {
-                    // Its folder was removed meanwhile.
-                    Err(error) if error.kind == DiskErrorKind::NotFound => {
-                        self.keep_lost(dir, name)
-                    }
-                    settled => settled.map(|()| 1),
-                };
-            }
-            (true, Some(_)) => return Ok(0),
-            // Only a file of the mirror has such a name.
-            (true, None) if slot.ends_with(OLD) && name == slot => {
-                return self.keep_lost(dir, name);
-            }
-            (true, None) if is_leftover && !slot.ends_with(OLD) => {
-                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
-            }
+            (_, Some(place)) if is_old => match self.settle_old(dir, name, place) {
+                // Its folder was removed meanwhile.
+                Err(error) if error.kind == DiskErrorKind::NotFound => {
+                    self.give_name(dir, name, area)?;
+                }
+                settled => settled?,
+            },
+            (_, Some(_)) => return Ok(0),
+            (true, None) if is_leftover && !is_old => remove(dir, name)?,
             // A settings file that was being written.
-            (false, _) if slot.starts_with("settings-") => {
-                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
-            }
+            (false, None) if slot.starts_with("settings-") => remove(dir, name)?,
             // An earlier version of kbsync, which kept no journal, left the file; or its journal entry is lost.
-            (true | false, _) => self.give_name(dir, name)?,
+            (_, None) => self.give_name(dir, name, area)?,
         }
         failpoint::pass("disk: leftover removed");
         Ok(1)
@@ -195,7 +153,7 @@ impl RealDisk {
 
     /// Gives a file that was being removed its name back, or a visible name; likewise a folder whose name was being
     /// changed to another case.
-    fn give_name(&self, dir: &OwnedFd, name: &str) -> Result<(), DiskError> {
+    fn give_name(&self, dir: &OwnedFd, name: &str, area: Area) -> Result<(), DiskError> {
         let was = slot_in(name).split_once("-was-").map(|(_, was)| was);
         let given = || -> Result<(), Errno> {
             let is_empty = |found: Entry| found.kind == Kind::File && found.stamp.size == 0;
@@ -206,13 +164,25 @@ impl RealDisk {
             match freed {
                 Some(Err(Errno::EXIST)) | None => {
                     let was = was.map_or_else(|| format!("{FOUND}html"), str::to_owned);
-                    self.beside(dir, name, dir, &was).map(drop)
+                    let kept = self.beside(dir, name, dir, &was)?;
+                    let (is_hidden, area) = (!name.starts_with(TEMPORARY), name_of(area));
+                    if is_hidden {
+                        tracing::warn!(
+                            "a file without a journal entry is kept as {PRIVATE_FOLDER}/{area}/{kept}"
+                        );
+                    }
+                    Ok(())
                 }
                 Some(freed) => freed,
             }
         };
         given().map_err(|errno| DiskError::from_errno(errno, "clear up", name))
     }
+}
+
+fn remove(dir: &OwnedFd, name: &str) -> Result<(), DiskError> {
+    fs::unlinkat(dir, name, AtFlags::empty())
+        .map_err(|errno| DiskError::from_errno(errno, "clear up", name))
 }
 
 fn stays(error: &DiskError) {

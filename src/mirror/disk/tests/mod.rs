@@ -567,12 +567,13 @@ fn a_file_that_cannot_get_its_name_back_is_reported_and_the_others_are_swept() {
     let waits = world.disk.look_aside(Area::Stage, SLOT, IN);
     assert_eq!(waits.expect_err("it waits").kind, DiskErrorKind::Exists);
     assert_eq!(world.text("start/a.html"), "old");
+    let kept = "found-after-a-crash.1.conflict.html";
     assert_eq!(
         names(&world.path(".kbsync/stage")),
-        ["7", "7.old", "8", "9"]
+        ["7", "7.old", "8", "9", kept]
     );
-    let kept = names(&world.path(".kbsync/displaced"));
-    assert_eq!(kept, ["lost-9.old.1.conflict.html"]);
+    let kept = world.text(&format!(".kbsync/stage/{kept}"));
+    assert_eq!(kept, "its folder is gone");
 }
 
 #[test]
@@ -587,9 +588,9 @@ fn f001_a_replaced_file_that_no_row_knows_is_kept() {
     for _ in 0..2 {
         world.disk.sweep(&BTreeMap::new(), false).expect("swept");
         assert_eq!(world.aside(), None);
-        let kept = names(&world.path(".kbsync/displaced"));
+        let kept = names(&world.path(".kbsync/stage"));
         assert_eq!(kept.len(), 1, "{kept:?}");
-        let kept = world.text(&format!(".kbsync/displaced/{}", kept[0]));
+        let kept = world.text(&format!(".kbsync/stage/{}", kept[0]));
         assert_eq!(kept, "old");
         let found = world.text("start/found-after-a-crash.1.conflict.html");
         assert_eq!(found, "on another mount");
@@ -654,8 +655,8 @@ fn f010_where_the_journal_is_lost_nothing_of_the_stage_is_removed() {
         .expect("staged");
     for lost in [true, false] {
         world.disk.sweep(&BTreeMap::new(), lost).expect("swept");
-        let kept = names(&world.path(".kbsync/displaced"));
-        assert_eq!(kept, ["lost-7.1.conflict.html"]);
+        let kept = names(&world.path(".kbsync/stage"));
+        assert_eq!(kept, ["found-after-a-crash.1.conflict.html"]);
         assert_eq!(world.aside(), None);
     }
 }
