@@ -9,7 +9,6 @@
 use crate::engine::Engine;
 use crate::engine::behind::by_git;
 use crate::engine::first_sync::new_categories;
-use crate::engine::journal::recover::published_rows;
 use crate::engine::observation::{IGNORE_RULES, Observation};
 use crate::engine::open_actions::{self, OpenAction};
 use crate::engine::report::{Report, Status};
@@ -21,9 +20,9 @@ use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
 use crate::reconcile::guard::{Elsewhere, Facts, Rollbacks};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
+use crate::state::Parked;
 use crate::state::home::Fit;
 use crate::state::store::Store;
-use crate::state::{Parked, RowChange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A day in milliseconds.
@@ -210,20 +209,11 @@ fn deletions<S, D: Disk>(
     if sides.is_empty() {
         return Ok(deletions);
     }
-    // A dry run does not recover the deletions of an interrupted run.
-    let rows = if engine.request.dry_run {
-        published_rows(&*engine.disk, store)?
-    } else {
-        Vec::new()
-    };
     for side in sides {
-        let approved = false;
-        let deletion = RowChange::Deletion { side, approved };
-        let unrecorded = rows.iter().filter(|row| **row == deletion).count();
         let since = |age| store.deletions_since(store.now().before(age), side);
         let earlier = Earlier {
-            day: number(since(DAY)?) + unrecorded,
-            at_once: number(since(AT_ONCE)?) + unrecorded,
+            day: number(since(DAY)?),
+            at_once: number(since(AT_ONCE)?),
         };
         match side {
             Side::Local => deletions.local = earlier,

@@ -7,7 +7,6 @@ use crate::engine::form::{MAX_YAML, category_file, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
-use crate::engine::journal::recover::apply_to_base;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -115,15 +114,17 @@ fn move_folder<D: Disk>(
     let lined = has_slug(journal.disk, from).unwrap_or(scanned.is_some());
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
     let old = state.observed.base.categories.get(&settle.id);
-    let row = old.map(|old| row_renamed(old, to, pulled));
-    let articles = rows_moved(&state.observed.base, from, to);
-    let articles = articles.map(Box::new).map(RowChange::Article);
-    let category = row.map(Box::new).map(RowChange::Category);
-    let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
+    let category = old.map(|old| row_renamed(old, to, pulled));
+    let articles: Vec<ArticleRow> = rows_moved(&state.observed.base, from, to).collect();
+    let moved = articles.iter().cloned().map(Box::new);
+    let rows = category.iter().cloned().map(Box::new);
+    let rows = rows.map(RowChange::Category);
+    let rows: Vec<RowChange> = rows.chain(moved.map(RowChange::Article)).collect();
     journal.rename_folder(from, to, &rows)??;
-    for row in &rows {
-        apply_to_base(&mut state.observed.base, row);
-    }
+    let base = &mut state.observed.base;
+    base.categories.extend(category.map(|row| (row.id, row)));
+    base.articles
+        .extend(articles.into_iter().map(|row| (row.id, row)));
     let stamps = &mut state.observed.mirror.stamps;
     let moved = stamps.iter().filter(|(place, _)| place.folder == from);
     let moved = moved.map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp));

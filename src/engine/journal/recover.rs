@@ -24,9 +24,7 @@ use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::Base;
-use crate::state::store::Store;
-use crate::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange};
+use crate::state::{Entry, FileEntry, Journalled, RowChange};
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,16 +39,6 @@ pub(in crate::engine) struct Recovered {
     /// Paths with open journal entries.
     pub(in crate::engine) open: BTreeSet<String>,
     pub(in crate::engine) problems: Vec<Problem>,
-}
-
-/// Returns the rows of the published changes of the journal, which a dry run does not recover.
-pub(in crate::engine) fn published_rows(
-    disk: &impl Disk,
-    store: &Store,
-) -> anyhow::Result<Vec<RowChange>> {
-    let journal = store.journal()?.into_iter();
-    let published = journal.filter(|change| matches!(is_published(disk, change), Ok(true)));
-    Ok(published.flat_map(|change| change.rows).collect())
 }
 
 impl<D: Disk> Journal<'_, D> {
@@ -257,33 +245,6 @@ impl Recovered {
             format!("what an earlier run began cannot be finished: {error:#}"),
         ));
         self.open.extend(paths);
-    }
-}
-
-/// Applies the change of a row to a loaded base.
-pub(in crate::engine) fn apply_to_base(base: &mut Base, row: &RowChange) {
-    match row {
-        RowChange::Article(row) => {
-            base.articles.insert(row.id, (**row).clone());
-        }
-        RowChange::NoArticle(id) => {
-            base.articles.remove(id);
-        }
-        RowChange::Created(id) => {
-            let made = |row: &ArticleRow| row.id == *id;
-            base.creations
-                .retain(|creation| !creation.row.as_deref().is_some_and(made));
-        }
-        RowChange::Category(row) => {
-            base.categories.insert(row.id, (**row).clone());
-        }
-        RowChange::Conflict(row) => {
-            base.conflicts.insert(row.id, (**row).clone());
-        }
-        RowChange::NoConflict(id) => {
-            base.conflicts.remove(id);
-        }
-        RowChange::Version(_) | RowChange::Event(_) | RowChange::Deletion { .. } => {}
     }
 }
 

@@ -21,7 +21,6 @@ mod remote;
 mod stale_reads;
 
 use crate::engine::Engine;
-use crate::engine::journal::recover::{apply_to_base, published_rows};
 use crate::engine::listing::Memory;
 use crate::engine::observation::{Extent, MIRROR_READ, Moment, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
@@ -221,11 +220,6 @@ fn look_at_mirror<S: Service, D: Disk>(
 /// Loads the base with all rows.
 fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<Base> {
     let mut base = load_base(&engine.store)?;
-    if engine.request.dry_run {
-        for row in published_rows(&*engine.disk, &engine.store)? {
-            apply_to_base(&mut base, &row);
-        }
-    }
     drop_damaged(&mut engine.store, &mut base)?;
     Ok(base)
 }

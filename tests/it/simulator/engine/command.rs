@@ -23,8 +23,9 @@ impl Run<'_> {
         match command {
             Command::DryThenSync => {
                 let began = self.shared.lock().now;
-                let leaving = self.leaving();
-                let planned = self.dry(&request).map(|planned| leaving.cut(planned));
+                // A dry run recovers nothing, and promises nothing about what a killed run began.
+                let journal = self.engine().store().journal().expect("readable");
+                let planned = self.dry(&request).filter(|_| journal.is_empty());
                 let ended = self.shared.lock().now;
                 let report = self.cycle(&request, was_settled);
                 if let (Some(planned), Some(report)) = (planned, report) {

@@ -7,13 +7,10 @@ use super::oracle;
 use super::step::PLAIN;
 use super::tree::Tree;
 use super::world::World;
-use kbsync::engine::report::{Line, Report, Status};
 use kbsync::model::base::Visibility;
 use kbsync::model::{
-    ArticleId, CategoryId, Flags, KnownFile, Place, Revision, Side, Stamp, TextDigest, Timestamp,
-    Version,
+    ArticleId, CategoryId, Flags, KnownFile, Place, Revision, Stamp, TextDigest, Timestamp, Version,
 };
-use kbsync::reconcile::plan::Kind;
 use kbsync::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange, Store};
 
 /// Returns the row of an article whose body is `words`.
@@ -99,33 +96,4 @@ fn a_file_in_motion_goes_only_by_the_end_of_its_move() {
     assert!(!leaving.ends("alpha/a.html", Some(b"words")));
     assert!(!leaving.ends("alpha/b.html", None));
     assert!(!Leaving::of(&[]).ends("alpha/a.html", None));
-}
-
-#[test]
-fn of_a_plan_only_the_copy_at_a_place_that_a_file_was_leaving_is_left_out() {
-    for (action, side, path, is_left) in [
-        (Kind::Create, Side::Remote, "alpha/a.html", false),
-        (Kind::Create, Side::Remote, "alpha/b.html", true),
-        (Kind::Create, Side::Local, "alpha/a.html", true),
-        (Kind::Update, Side::Remote, "alpha/a.html", true),
-    ] {
-        let mut planned = Report::new(true);
-        planned.actions.push(Line {
-            action,
-            side,
-            path: path.to_owned(),
-            id: None,
-            fields: Vec::new(),
-            status: Status::Planned,
-            reason: None,
-            rule: None,
-            fingerprint: None,
-        });
-        let left = moving().cut(planned).actions;
-        assert_eq!(
-            left.len(),
-            usize::from(is_left),
-            "{action:?} {side:?} {path}"
-        );
-    }
 }

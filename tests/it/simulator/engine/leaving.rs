@@ -1,13 +1,8 @@
 //! The places that files were leaving when a process died: moves in the journal.
 //!
 //! Before anything else, the next cycle finishes each move whose file already has its new place: it deletes the file at
-//! the old place, even if somebody is writing it, because an edit there is set beside it (I1 and I5 check this). A dry
-//! run finishes nothing, so it finds two files with one id and plans a new article for the old place. Both follow from
-//! the journal's rule, for a death between two particular calls.
+//! the old place, even if somebody is writing it, because an edit there is set beside it (I1 and I5 check this).
 
-use kbsync::engine::report::Report;
-use kbsync::model::Side;
-use kbsync::reconcile::plan::Kind;
 use kbsync::state::{Entry, Journalled};
 use std::collections::BTreeSet;
 
@@ -28,14 +23,5 @@ impl Leaving {
     /// Returns whether the present content of a path (none) is the end of a move.
     pub(super) fn ends(&self, path: &str, now: Option<&[u8]>) -> bool {
         now.is_none() && self.0.contains(path)
-    }
-
-    /// Removes from a plan the articles that would be created from files at these places.
-    pub(super) fn cut(&self, mut planned: Report) -> Report {
-        planned.actions.retain(|line| {
-            let is_made = line.action == Kind::Create && line.side == Side::Remote;
-            !is_made || !self.0.contains(&line.path)
-        });
-        planned
     }
 }
