@@ -9,12 +9,10 @@ use super::render::{Rendered, rendered};
 use super::{
     ApplyState, StepResult, file_changed, forget_refusals_and_approvals, not_written, report_step,
 };
-use crate::engine::Stop;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::history::entry::{HistoryEntry, agreed};
 use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
 use crate::engine::ports::{Teller, begin_phase, report_done};
-use crate::engine::report::Status;
 use crate::mirror::disk::{At, Disk, Durability};
 use crate::mirror::document::Document;
 use crate::model::base::ArticleRow;
@@ -93,7 +91,6 @@ fn settle_batch<D: Disk>(
         Durability::Now
     };
     let mut jobs = Vec::with_capacity(actions.len());
-    let mut unwritable: Option<Stop> = None;
     for action in actions {
         let Step::Settle(settle) = &action.step else {
             continue;
@@ -102,13 +99,9 @@ fn settle_batch<D: Disk>(
             state.say(action, status, Some(reason));
             continue;
         }
-        if let Some(unwritable) = unwritable.as_ref().filter(|_| settle.touches_file()) {
-            state.say(action, Status::Skipped, Some(unwritable.message.clone()));
-            continue;
-        }
         let job = prepare(journal, action, settle, durability, state)?;
-        if let Some(Err(StepResult::MirrorUnwritable(stop))) = &job.outcome {
-            unwritable = Some(stop.clone());
+        if let Some(Err(result)) = &job.outcome {
+            state.obstacles.note(result);
         }
         jobs.push(job);
     }
