@@ -13,7 +13,7 @@ use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::report::Report;
-use crate::engine::settings::{Cause, CycleRequest, InMotion, Look};
+use crate::engine::settings::{CycleRequest, InMotion, Look};
 use crate::engine::{Engine, Gathered, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
@@ -116,9 +116,8 @@ async fn run_cycle<S: Service, D: Disk>(
         return Ok(Some(Stop::of_git(&why)));
     }
     let applied = apply(engine, plan, &mut observed, report).await;
-    let is_background = engine.request.cause == Cause::Background;
     let late = if observed.extent.lists() {
-        engine.journal().look_at_displaced(is_background)
+        engine.journal().look_at_displaced()
     } else {
         // A look at each displaced file would delay every save after a large pull.
         Ok(Vec::new())

@@ -18,9 +18,6 @@ use crate::state::{DisplacedRow, FileEntry};
 /// The time for which a displaced file stays, in milliseconds.
 const KEEP_FOR: u64 = 86_400_000;
 
-/// The least age of the last write, in nanoseconds: before, a program may still be writing.
-const RESTING: i64 = 1_000_000_000;
-
 /// The cause in the history.
 const CAUSE: &str = "written after it was replaced";
 
@@ -30,16 +27,12 @@ const OPEN: &str = "a program had it open while it was replaced, and wrote to it
 const ASIDE: &str = "`.kbsync/displaced`";
 
 impl<D: Disk> Journal<'_, D> {
-    /// Looks at the displaced files, and deletes the old ones. `is_background`: a file that is being written is left to
-    /// the next cycle.
-    pub(in crate::engine) fn look_at_displaced(
-        &mut self,
-        is_background: bool,
-    ) -> anyhow::Result<Vec<Problem>> {
+    /// Looks at the displaced files, and deletes the old ones.
+    pub(in crate::engine) fn look_at_displaced(&mut self) -> anyhow::Result<Vec<Problem>> {
         let now = self.store.now();
         let (mut problems, mut gone) = (Vec::new(), Vec::new());
         for row in self.store.displaced()? {
-            match self.is_unchanged(&row, is_background, &mut problems) {
+            match self.is_unchanged(&row, &mut problems) {
                 Ok(true) if is_old(&row, now) => {
                     match self.disk.discard(Area::Displaced, row.slot, at(&row.place)) {
                         Ok(()) => gone.push(row.slot),
@@ -66,7 +59,6 @@ impl<D: Disk> Journal<'_, D> {
     fn is_unchanged(
         &mut self,
         row: &DisplacedRow,
-        is_background: bool,
         problems: &mut Vec<Problem>,
     ) -> anyhow::Result<bool> {
         let (slot, place, now) = (row.slot, &row.place, self.store.now());
@@ -84,10 +76,6 @@ impl<D: Disk> Journal<'_, D> {
         let is_same = stamp.same_content(&row.known.stamp) && !is_old(row, now);
         if is_same && trusted(row.known.stamp, now).is_some() {
             return Ok(true);
-        }
-        let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
-        if is_background && resting.saturating_abs() < RESTING {
-            return Ok(false);
         }
         let content = self
             .disk
