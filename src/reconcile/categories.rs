@@ -283,7 +283,8 @@ fn folder_after(
     let slug_before = row.map_or(local.folder.as_str(), |row| row.local.slug.as_str());
     let follows =
         way.pulled.contains(&Field::Slug) && names::derived(&local.folder, slug_before, id.uuid());
-    if !follows {
+    // For another case the name stays, as that of a file does.
+    if !follows || fold(&remote.slug) == fold(&local.folder) {
         return local.folder.clone();
     }
     let to = planner.names.rename_folder(id, &local.folder, &remote.slug);

@@ -10,6 +10,7 @@ use super::plan::{Action, FileBefore, HoldRule, Kind, Outcome, Settle};
 use super::snapshot::{Direction, Seen};
 use super::{Case, Planner};
 use crate::model::base::{ArticleRow, Visibility};
+use crate::model::path::fold;
 use crate::model::{Field, Flags, Place, Side, Version};
 
 /// Turns a comparison without clashes into an action, a record, or nothing.
@@ -205,11 +206,15 @@ fn place_after(
     };
     // The file's own name does not count as taken.
     planner.names.free(&from);
-    let to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
+    let mut to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
         planner.names.give_place(&folder, &way.merged.slug, id)
     } else {
         planner.names.keep_name(&folder, &from, id)
     };
+    // For another case the name stays, and the file gets a `slug:` line: some file systems have one name for both.
+    if to.folder == from.folder && fold(&to.file) == fold(&from.file) {
+        to = from.clone();
+    }
     if to == from || !(planner.world.out_of_reach.0)(&to) {
         planner.names.reserve_again(&from);
         return Ok(to);

@@ -21,7 +21,6 @@ pub(super) use change::FileChange;
 
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect};
-use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
 use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange};
@@ -192,17 +191,12 @@ impl<D: Disk> Journal<'_, D> {
             return taken.map(|()| Stamp::default()).map_err(open);
         };
         let left = change.file.leaves.as_ref();
-        let cased = left.filter(|(place, known)| is_cased(self.disk, place, target, known));
-        let expect = match (cased, change.file.over) {
-            (Some((_, known)), _) => Expect::Cased(*known),
-            (None, Some(over)) => Expect::File(over),
-            (None, None) => Expect::Absent,
-        };
+        let expect = change.file.over.map_or(Expect::Absent, Expect::File);
         let stamp = self
             .disk
             .publish(slot, at(target), &target.file, expect)
             .map_err(open)?;
-        let Some((place, known)) = left.filter(|_| cased.is_none()) else {
+        let Some((place, known)) = left else {
             return Ok(stamp);
         };
         let expect = Expect::File(*known);
@@ -309,12 +303,4 @@ fn is_taken_back(disk: &impl Disk, change: &FileChange) -> bool {
         }
         Ok(Some(_)) | Err(_) => false,
     }
-}
-
-/// Returns whether a new name differs from the old one only in case, on a file system that folds case.
-fn is_cased(disk: &impl Disk, from: &Place, to: &Place, known: &KnownFile) -> bool {
-    let found = || disk.look(at(to), &to.file).ok().flatten();
-    from.folder == to.folder
-        && fold(&from.file) == fold(&to.file)
-        && found().is_some_and(|found| found.stamp == known.stamp)
 }

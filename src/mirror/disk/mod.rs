@@ -99,8 +99,6 @@ pub enum Expect {
     /// The file that was read. The bytes are compared as well: a save within a clock tick of the read may leave the
     /// stamp as it is.
     File(KnownFile),
-    /// The file that was read, under the same name in another case, on a file system that folds case.
-    Cased(KnownFile),
 }
 
 /// The area of a slot.

@@ -44,7 +44,7 @@ impl RealDisk {
         };
         let done = match expect {
             Expect::Absent => self.place_new(&aside, &target),
-            Expect::File(_) | Expect::Cased(_) => self.replace(&aside, &target, (staged, expect)),
+            Expect::File(_) => self.replace(&aside, &target, (staged, expect)),
         };
         if let Err(failure) = done {
             // The staged file stays: an empty slot would mean that the file was put in place.
@@ -117,10 +117,6 @@ impl RealDisk {
     ) -> Result<(), Failure> {
         expect_file(look_in(target.folder, target.name)?.as_ref(), expect)?;
         keep_mode(target, aside)?;
-        if matches!(expect, Expect::Cased(_)) {
-            // An exchange would leave the old spelling of the name.
-            return self.replace_by_moving(aside, target, expect);
-        }
         self.step("exchange");
         match self.exchange(aside, target) {
             Ok(()) => {}
@@ -223,7 +219,7 @@ impl RealDisk {
         let Some(found) = look_in(&aside.dir, name)? else {
             return Ok(false);
         };
-        let (Expect::File(known) | Expect::Cased(known)) = expect else {
+        let Expect::File(known) = expect else {
             return Ok(false);
         };
         let size = usize::try_from(known.stamp.size).unwrap_or(usize::MAX);
@@ -316,9 +312,7 @@ impl From<Errno> for Failure {
 fn expect_file(found: Option<&Entry>, expect: Expect) -> Result<(), Failure> {
     match (found, expect) {
         (Some(entry), _) if entry.kind != Kind::File => Err(Failure::WrongKind),
-        (Some(entry), Expect::File(known) | Expect::Cased(known)) if entry.stamp == known.stamp => {
-            Ok(())
-        }
+        (Some(entry), Expect::File(known)) if entry.stamp == known.stamp => Ok(()),
         (Some(_) | None, _) => Err(Failure::Changed),
     }
 }

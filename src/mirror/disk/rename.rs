@@ -1,16 +1,14 @@
 //! Renames that never replace anything.
 //!
-//! If the file system cannot refuse to replace, a hard link and the removal of the old name do the same for a file. A
-//! folder that changes only the case of its name is renamed by way of a reserved name.
+//! If the file system cannot refuse to replace, a hard link and the removal of the old name do the same for a file.
 
 use super::{
-    At, DiskError, TEMPORARY,
+    At, DiskError,
     open::{look_in, single},
     place::lacks_flag,
     real::RealDisk,
 };
 use crate::drill::failpoint;
-use crate::model::path::fold;
 use rustix::{
     fs::{self, AtFlags, RenameFlags},
     io::Errno,
@@ -22,27 +20,8 @@ impl RealDisk {
         let (from, to) = (single(from, "rename")?, single(to, "rename")?);
         // Opening the folder refuses links and files.
         drop(self.folder(At::Folder(from), "rename")?);
-        let renamed = || -> Result<(), Errno> {
-            match self.rename_free(&self.root, from, &self.root, to) {
-                Err(Errno::EXIST) if fold(from) == fold(to) => {
-                    let inode =
-                        |name| Ok(look_in(&self.root, name)?.map(|found| found.stamp.inode));
-                    if inode(from)? != inode(to)? {
-                        return Err(Errno::EXIST);
-                    }
-                    // The sweep after a crash gives a folder of this name its old name back.
-                    let away = format!("{TEMPORARY}folder-was-{from}");
-                    self.rename_free(&self.root, from, &self.root, &away)?;
-                    self.rename_free(&self.root, &away, &self.root, to)
-                        .inspect_err(|_first| {
-                            let _swept_later =
-                                self.rename_free(&self.root, &away, &self.root, from);
-                        })
-                }
-                other => other,
-            }
-        };
-        renamed().map_err(|errno| DiskError::from_errno(errno, "rename", from))
+        self.rename_free(&self.root, from, &self.root, to)
+            .map_err(|errno| DiskError::from_errno(errno, "rename", from))
     }
 
     /// Renames to a free name. The old name must be that of a slot: a file at any other name could be replaced between

@@ -571,10 +571,10 @@ async fn f008_crashes_while_recovering_are_recovered_from() {
     }
 }
 
-/// The service writes slugs in lower case: the file is to be renamed in case only, and a lookup of the new name finds
-/// the old file. After two deaths no rename is left open.
+/// The service writes slugs in lower case: the file keeps its name, and gets a `slug:` line. After two deaths nothing is
+/// left open.
 #[tokio::test]
-async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_run() {
+async fn f008_f056_a_slug_in_another_case_that_was_begun_is_over_with_the_next_run() {
     silence_deaths();
     let mut world = hostile::world_with(Options::unlimited()).await;
     world.sandbox().habits().normalise.lowercase_slug = true;
@@ -601,7 +601,7 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
         begun += usize::from(open() > 0);
         let mut report = hostile::sync(&world).await;
         if report.outcome == ExitCode::Retry {
-            // The file is created as it was sent, and renamed by the second look, which follows at once.
+            // The file is created as it was sent; the second look, which follows at once, writes the line.
             report = hostile::sync(&world).await;
         }
         assert_eq!(report.outcome, ExitCode::Done, "{moment}: {report:#?}");
@@ -611,6 +611,7 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
             "{moment}: {:?}",
             hostile::store(&world).pending_requests()
         );
+        assert!(world.read("alpha/New.html").contains("slug: new\n"));
     }
     assert!(begun > 3, "{begun}");
 }

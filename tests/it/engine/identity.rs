@@ -182,7 +182,7 @@ async fn f055_of_a_circle_with_edits_nothing_is_sent_and_a_chain_is_put_in_order
 }
 
 #[tokio::test]
-async fn f056_a_rename_of_case_only_is_a_rename() {
+async fn f056_a_rename_of_case_only_is_a_rename_here_and_a_slug_line_for_one_there() {
     let (world, _, ids) = World::start(&[("install", TEXT)]).await;
     world.rename("start/install.html", "start/Install.html");
     let report = world.sync().await;
@@ -194,8 +194,16 @@ async fn f056_a_rename_of_case_only_is_a_rename() {
         .sandbox()
         .edit(ids[0], |article| article.slug = "INSTALL".into());
     let report = world.sync().await;
-    assert_eq!(lines(&report), ["move local start/INSTALL.html done"]);
-    assert!(world.exists("start/INSTALL.html") && !world.exists("start/Install.html"));
+    assert_eq!(lines(&report), ["update local start/Install.html done"]);
+    assert!(!world.exists("start/INSTALL.html"));
+    assert!(world.read("start/Install.html").contains("slug: INSTALL\n"));
+    world.is_quiet().await;
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.slug = "install".into());
+    world.sync().await;
+    let file = world.read("start/Install.html");
+    assert!(file.contains("slug: install\n"), "{file}");
     world.is_quiet().await;
 }
 

@@ -159,14 +159,12 @@ fn f083_a_stamp_that_cannot_vouch_for_the_bytes_is_not_enough() {
         let world = World::with(plain);
         world.write("start/a.html", "one");
         let two = || KnownFile::of(world.stamp("start/a.html"), b"two");
-        for expect in [Expect::File, Expect::Cased] {
-            assert_eq!(
-                world.put("a.html", "x", expect(two())),
-                Err(DiskErrorKind::Changed)
-            );
-            assert_eq!(world.text("start/a.html"), "one");
-            assert_eq!(world.aside().as_deref(), Some("x"), "plain: {plain}");
-        }
+        assert_eq!(
+            world.put("a.html", "x", Expect::File(two())),
+            Err(DiskErrorKind::Changed)
+        );
+        assert_eq!(world.text("start/a.html"), "one");
+        assert_eq!(world.aside().as_deref(), Some("x"), "plain: {plain}");
         assert_eq!(world.take("a.html", two()), Err(DiskErrorKind::Changed));
         assert_eq!(world.text("start/a.html"), "one");
         let one = world.known("start/a.html");
@@ -795,25 +793,6 @@ fn other_kinds_and_large_files_are_told_apart() {
         world.disk.create_folder("start").expect_err("there").kind,
         DiskErrorKind::Exists
     );
-}
-
-/// A hard link stands in for a name in another case on a file system that folds case: the name is taken, by the file
-/// itself.
-#[test]
-fn f056_a_name_in_another_case_is_reached_where_case_is_folded() {
-    let world = World::new();
-    world.write("start/a.html", "words");
-    fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
-    let known = world.known("start/a.html");
-    // If case is folded, both names disappear together.
-    world.at_step("place", |folder| {
-        fs::remove_file(folder.join("a.html")).expect("removed");
-    });
-    let written = world.put("A.html", "new", Expect::Cased(known));
-    assert_eq!(world.names(), ["A.html"]);
-    assert_eq!(world.text("start/A.html"), "new");
-    assert_eq!(written, Ok(world.stamp("start/A.html")));
-    assert_eq!(world.aside().as_deref(), Some("words"));
 }
 
 #[test]

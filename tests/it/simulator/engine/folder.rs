@@ -208,7 +208,6 @@ impl Folder {
         match expect {
             Expect::Absent => Expect::Absent,
             Expect::File(known) => Expect::File(self.truth(at, name, known)),
-            Expect::Cased(known) => Expect::Cased(self.truth(at, name, known)),
         }
     }
 

@@ -225,6 +225,10 @@ fn as_rewritten(rewriting: Rewriting, line: &str) -> String {
         Some((head, text)) if rewriting != Rewriting::Nothing => {
             let (path, rest) = head.split_once(".html: ").unwrap_or((head, ""));
             let path = path.to_lowercase();
+            // A pulled address that differs from the file's name in case only is a line.
+            let address = format!("slug: {}", path.rsplit('/').next().unwrap_or_default());
+            let rest: Vec<&str> = rest.lines().filter(|line| *line != address).collect();
+            let rest = rest.join("\n");
             format!("{path}.html: {rest}\n---\n{}", rewritten(rewriting, text))
         }
         Some(_) | None => line.to_owned(),

@@ -267,7 +267,7 @@ impl Tree {
         let same = |stamp: Stamp| found.is_some_and(|node| node.stamp == stamp);
         match expect {
             Expect::Absent => found.map(|_| DiskErrorKind::Exists),
-            Expect::File(known) | Expect::Cased(known) => {
+            Expect::File(known) => {
                 let bytes = found.map(|node| Digest::of_parts(&[&node.bytes]));
                 let same = same(known.stamp) && bytes == Some(known.digest);
                 (!same).then_some(DiskErrorKind::Changed)
