@@ -60,7 +60,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     };
     // Another scheme could make the browser run something.
     let is_page = |url: &String| url.starts_with("https://") || url.starts_with("http://");
-    let url = article.full_url.filter(is_page).ok_or_else(|| {
+    let url = article.figures.and_then(|figures| figures.full_url);
+    let url = url.filter(is_page).ok_or_else(|| {
         let name = &named.name;
         Failure::failed(
             format!("the service does not say where the public page of {name} is"),

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     config::Need,
     engine::history::as_file,
-    model::{ArticleId, Side},
-    state::{FigureRow, StoredVersion},
+    model::{ArticleId, Figures, Side},
+    state::StoredVersion,
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ fn as_json(
         Some(id) => named.store.figures_of(id)?,
         None => None,
     };
-    let of = |value: fn(&FigureRow) -> i64| figures.as_ref().map(value);
+    let of = |value: fn(&Figures) -> i64| figures.as_ref().map(value);
     let version = &kept.seen.version;
     Ok(context.out.json(&Report {
         version: 1,

@@ -10,8 +10,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    model::ArticleId,
-    state::FigureRow,
+    model::{ArticleId, Figures},
 };
 use serde::Serialize;
 use std::collections::HashMap;
@@ -84,7 +83,7 @@ fn read(config: &Config, part: &Part) -> Result<Vec<Line>, Failure> {
         let help = "run `kbsync sync` first: it fetches views and ratings";
         return Err(Failure::failed(message, help));
     };
-    let mut figures: HashMap<ArticleId, FigureRow> = store.figures()?.into_iter().collect();
+    let mut figures: HashMap<ArticleId, Figures> = store.figures()?.into_iter().collect();
     let lines = store.articles()?.into_iter().map(|article| {
         let figures = figures.remove(&article.id).unwrap_or_default();
         Line {

@@ -8,12 +8,14 @@
 use crate::engine::history::entry::edited_there;
 use crate::engine::observation::version_with;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Digest, Fingerprint, Flags, Revision, TextDigest};
+use crate::model::{
+    ArticleId, CategoryId, Digest, Figures, Fingerprint, Flags, Revision, TextDigest,
+};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::fingerprint::{Fingerprinter, KnownEntries};
 use crate::service::{ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service};
+use crate::state::StateError;
 use crate::state::store::{ListingEntry, SeenBody, Store, Writing};
-use crate::state::{FigureRow, StateError};
 use anyhow::Context as _;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -35,7 +37,7 @@ pub(super) struct Listing {
     /// Entries whose body is neither in the listing nor known.
     pub(super) bodiless: BTreeMap<ArticleId, RemoteArticle>,
     pub(super) categories: BTreeMap<CategoryId, RemoteCategory>,
-    pub(super) figures: BTreeMap<ArticleId, FigureRow>,
+    pub(super) figures: BTreeMap<ArticleId, Figures>,
     /// Errors of entries whose id could not be read.
     pub(super) unidentified: Vec<String>,
     pub(super) end: Option<ListEnd>,
@@ -167,7 +169,7 @@ impl Listing {
     /// Adds one article. An article in the revision that we deleted is a stale read, and dropped.
     pub(super) fn article(
         &mut self,
-        article: RemoteArticle,
+        mut article: RemoteArticle,
         row: Option<&ArticleRow>,
         store: &mut Store,
     ) -> Result<(), StateError> {
@@ -175,8 +177,8 @@ impl Listing {
         if store.is_buried(id, &article.revision)? {
             return Ok(());
         }
-        let figures = figure_row(&article);
-        self.figures.extend(figures.map(|row| (id, row)));
+        let figures = article.figures.take();
+        self.figures.extend(figures.map(|figures| (id, figures)));
         if article.text.is_none() {
             let same = |row: &&ArticleRow| row.revision == article.revision;
             match row.filter(|row| same(row) && row.is_of_its_revision()) {
@@ -235,17 +237,6 @@ pub(super) fn visibility_of(flags: Flags) -> Visibility {
     } else {
         Visibility::Published
     }
-}
-
-/// The figures in a response, if it has them.
-pub(super) fn figure_row(article: &RemoteArticle) -> Option<FigureRow> {
-    article.figures.map(|figures| FigureRow {
-        views: figures.views,
-        happy: figures.happy,
-        neutral: figures.neutral,
-        sad: figures.sad,
-        full_url: article.full_url.clone(),
-    })
 }
 
 /// The memory of the last listing.

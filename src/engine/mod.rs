@@ -37,11 +37,10 @@ pub use ports::{
 };
 
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Place};
+use crate::model::{ArticleId, Figures, Place};
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
-use crate::state::FigureRow;
 use crate::state::home::Home;
 use crate::state::store::{Store, TimeOfDay};
 use backoff::Answers;
@@ -88,7 +87,7 @@ struct Folders {
 #[derive(Default)]
 struct Gathered {
     /// Views and ratings from the service's responses.
-    figures: BTreeMap<ArticleId, FigureRow>,
+    figures: BTreeMap<ArticleId, Figures>,
     /// The service's answers to questions.
     answers: Answers,
     /// The reason that a look at a pending request failed: nothing is deleted in this cycle.

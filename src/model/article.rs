@@ -153,6 +153,21 @@ pub struct Version {
     pub text: TextDigest,
 }
 
+/// Views, ratings and public address of an article, for `kbsync stats`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Figures {
+    /// The number of views.
+    pub views: i64,
+    /// Readers who were happy with the article.
+    pub happy: i64,
+    /// Readers who were neutral.
+    pub neutral: i64,
+    /// Readers who were unhappy with the article.
+    pub sad: i64,
+    /// The public address, if the service has shown it.
+    pub full_url: Option<String>,
+}
+
 /// The texts of an article or of a category on one side.
 pub trait Texts: Clone + PartialEq {
     /// The fields, in the order in which they are written.

@@ -18,7 +18,7 @@ pub mod stamp;
 pub mod time;
 pub mod yaml;
 
-pub use article::{Field, Flags, Revision, Side, Texts, Version};
+pub use article::{Field, Figures, Flags, Revision, Side, Texts, Version};
 pub use category::CategoryVersion;
 pub use digest::{Digest, Fingerprint, TextDigest};
 pub use exit::ExitCode;

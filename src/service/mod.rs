@@ -32,7 +32,7 @@ pub use error::{ErrorKind, ServiceError};
 pub use wire::{ArticlePatch, CategoryPatch, NewArticle, NewCategory};
 
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Fingerprint, Flags, Revision, WorkspaceId,
+    ArticleId, CategoryId, CategoryVersion, Figures, Fingerprint, Flags, Revision, WorkspaceId,
 };
 use fingerprint::KnownEntries;
 use serde::{Deserialize, Serialize};
@@ -88,25 +88,10 @@ pub struct RemoteArticle {
     pub flags: Flags,
     /// `updated_at`.
     pub revision: Revision,
-    /// Views and ratings, in answers to reads.
+    /// Views, ratings and public address, in answers to reads.
     pub figures: Option<Figures>,
-    /// The public address, in answers to `GET /api/article/{id}`.
-    pub full_url: Option<String>,
     /// The fingerprint of its entry, in listings with known entries.
     pub fingerprint: Option<Fingerprint>,
-}
-
-/// How often an article was read, and how readers rated it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Figures {
-    /// The number of views.
-    pub views: i64,
-    /// Readers who were happy with the article.
-    pub happy: i64,
-    /// Readers who were neutral.
-    pub neutral: i64,
-    /// Readers who were unhappy with the article.
-    pub sad: i64,
 }
 
 /// One entry of a listing.

@@ -3,9 +3,10 @@
 //! Unknown fields are ignored, optional fields may be absent, and a `null` text is empty. Flags and numbers may be
 //! numbers, strings or booleans: `1`, `"1"` or `true`. An id must be a UUID.
 
-use super::{Figures, RemoteArticle, RemoteCategory, Workspace};
+use super::{RemoteArticle, RemoteCategory, Workspace};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Flags, Revision, Texts, WorkspaceId, article::MAX_CHARS,
+    ArticleId, CategoryId, CategoryVersion, Figures, Flags, Revision, Texts, WorkspaceId,
+    article::MAX_CHARS,
 };
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -76,21 +77,14 @@ impl WireArticle {
             Some(id) => parse_id("category_id", &id)?,
             None => owner.ok_or("it has no category_id")?,
         };
-        let known = [
+        let numbers = [
             self.views,
             self.rating_happy,
             self.rating_neutral,
             self.rating_sad,
         ];
-        let figures = known.iter().any(Option::is_some).then(|| {
-            let [views, happy, neutral, sad] = known.map(Option::unwrap_or_default);
-            Figures {
-                views,
-                happy,
-                neutral,
-                sad,
-            }
-        });
+        let has_figures = self.full_url.is_some() || numbers.iter().any(Option::is_some);
+        let [views, happy, neutral, sad] = numbers.map(Option::unwrap_or_default);
         Ok(RemoteArticle {
             id: parse_id("id", &self.id)?,
             category,
@@ -107,8 +101,13 @@ impl WireArticle {
                 draft: self.draft,
             },
             revision: Revision(self.updated_at),
-            figures,
-            full_url: self.full_url,
+            figures: has_figures.then_some(Figures {
+                views,
+                happy,
+                neutral,
+                sad,
+                full_url: self.full_url,
+            }),
             fingerprint: None,
         })
     }

@@ -351,18 +351,3 @@ pub struct Attempt {
     /// The answer, as JSON; `None`: the base's version.
     pub answer: Option<String>,
 }
-
-/// Views, ratings and public address of an article, for `kbsync stats`.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct FigureRow {
-    /// The number of views.
-    pub views: i64,
-    /// Readers who were happy with the article.
-    pub happy: i64,
-    /// Readers who were neutral.
-    pub neutral: i64,
-    /// Readers who were unhappy with the article.
-    pub sad: i64,
-    /// The public address, if the service has shown it.
-    pub full_url: Option<String>,
-}

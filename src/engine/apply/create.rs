@@ -15,11 +15,11 @@ use crate::engine::pending::post_until_answered;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent};
-use crate::model::{ArticleId, Flags, KnownFile, Place};
+use crate::model::{ArticleId, Figures, Flags, KnownFile, Place};
 use crate::reconcile::plan::Action;
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service};
 use crate::state::store::Store;
-use crate::state::{FigureRow, PendingRequest, RowChange};
+use crate::state::{PendingRequest, RowChange};
 
 /// A new article for a file.
 pub(super) struct New<'a> {
@@ -64,7 +64,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         state.observed.base.articles.remove(&old);
     }
     engine.gathered.answers.note_as_recorded(row.id);
-    engine.gathered.figures.insert(row.id, FigureRow::default());
+    engine.gathered.figures.insert(row.id, Figures::default());
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
     let has_changed = state.observed.service.read_first.contains(&row.id);
     state.observed.base.articles.insert(row.id, row);

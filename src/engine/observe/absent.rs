@@ -7,7 +7,7 @@ use super::questions::{self, Question};
 use super::stale_reads::believe;
 use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff, may_probe};
-use crate::engine::listing::{figure_row, take_seen, visibility_of};
+use crate::engine::listing::{take_seen, visibility_of};
 use crate::engine::observation::Observation;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::engine::settings::Settings;
@@ -156,7 +156,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
 /// Stores the figures and the body of an answer, and makes an observation of it.
 pub(super) fn take_answer<S, D>(
     engine: &mut Engine<S, D>,
-    article: RemoteArticle,
+    mut article: RemoteArticle,
     visibility: Visibility,
     row: Option<&ArticleRow>,
 ) -> anyhow::Result<Remote> {
@@ -164,7 +164,8 @@ pub(super) fn take_answer<S, D>(
     if article.text.is_none() {
         return Ok(Remote::Unknown("the answer has no body".to_owned()));
     }
-    let figures = figure_row(&article).map(|row| (id, row));
+    let figures = article.figures.take();
+    let figures = figures.map(|figures| (id, figures));
     engine.gathered.figures.extend(figures);
     let seen = take_seen(article, visibility, row, &mut engine.store)?;
     engine.store.flush_bodies()?;

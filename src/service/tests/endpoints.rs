@@ -113,7 +113,8 @@ async fn s4_every_endpoint_asks_what_it_should() {
         .article(article_id(1), Purpose::Push)
         .await
         .expect("it");
-    assert_eq!(article.full_url.as_deref(), Some("https://x/y"));
+    let figures = article.figures.expect("figures");
+    assert_eq!(figures.full_url.as_deref(), Some("https://x/y"));
     let created = client
         .create_article(&new_article())
         .await

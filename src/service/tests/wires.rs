@@ -1,12 +1,12 @@
 //! The JSON shapes, in and out.
 
 use super::super::{
-    ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory,
+    ArticlePatch, CategoryPatch, NewArticle, NewCategory,
     wire::{Shown, WireArticle, WireBase, peek_id},
     wire::{as_flag, one},
 };
 use super::{article_id, article_json, category_id, workspace_id};
-use crate::model::CategoryVersion;
+use crate::model::{CategoryVersion, Figures};
 use serde_json::json;
 
 fn read(json: &str, shown: Shown) -> Result<super::super::RemoteArticle, String> {
@@ -45,7 +45,8 @@ fn flags_and_figures_may_be_numbers_texts_or_booleans() {
             views: 12,
             happy: 3,
             neutral: 0,
-            sad: 0
+            sad: 0,
+            full_url: None,
         })
     );
     for (json, flag) in [

@@ -5,8 +5,8 @@ use super::{
     columns::{Json, flags},
 };
 use crate::{
-    model::{ArticleId, Fingerprint, Flags},
-    state::{FigureRow, Outcome},
+    model::{ArticleId, Figures, Fingerprint, Flags},
+    state::Outcome,
 };
 use rusqlite::{Row, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -29,7 +29,7 @@ impl Store {
     }
 
     /// Reads views, ratings and public addresses.
-    pub fn figures(&self) -> Outcome<Vec<(ArticleId, FigureRow)>> {
+    pub fn figures(&self) -> Outcome<Vec<(ArticleId, Figures)>> {
         self.all(
             "SELECT article, views, happy, neutral, sad, full_url FROM figures",
             [],
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Reads the figures of one article.
-    pub fn figures_of(&self, id: ArticleId) -> Outcome<Option<FigureRow>> {
+    pub fn figures_of(&self, id: ArticleId) -> Outcome<Option<Figures>> {
         self.one(
             "SELECT article, views, happy, neutral, sad, full_url FROM figures WHERE article = ?1",
             [id],
@@ -57,8 +57,8 @@ impl Store {
     }
 }
 
-fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
-    Ok(FigureRow {
+fn figures(row: &Row<'_>) -> rusqlite::Result<Figures> {
+    Ok(Figures {
         views: row.get(1)?,
         happy: row.get(2)?,
         neutral: row.get(3)?,
@@ -87,7 +87,7 @@ impl Writing<'_> {
     }
 
     /// Writes an article's figures, if they differ. A known address stays if the new figures have none.
-    pub fn put_figures(&mut self, id: ArticleId, figures: &FigureRow) -> Outcome<()> {
+    pub fn put_figures(&mut self, id: ArticleId, figures: &Figures) -> Outcome<()> {
         insert!(self, "INSERT INTO figures", {
             article: id,
             views: figures.views,

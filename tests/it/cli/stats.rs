@@ -3,8 +3,10 @@
 use crate::support::kb::{Kb, WORKSPACE};
 use crate::support::schema;
 use kbsync::{
-    model::{ArticleId, CategoryId, Flags, Place, Revision, TextDigest, Timestamp, Version},
-    state::{ArticleRow, Binding, FigureRow, Store, Visibility},
+    model::{
+        ArticleId, CategoryId, Figures, Flags, Place, Revision, TextDigest, Timestamp, Version,
+    },
+    state::{ArticleRow, Binding, Store, Visibility},
 };
 
 const SERVICE: &str = "https://kb.example.com";
@@ -30,11 +32,11 @@ fn synced() -> Kb {
             ] {
                 let row = row(number, title, text);
                 state.put_article(&row)?;
-                let figures = FigureRow {
+                let figures = Figures {
                     views,
                     sad,
                     full_url: Some(format!("{SERVICE}/{number}")),
-                    ..FigureRow::default()
+                    ..Figures::default()
                 };
                 state.put_figures(row.id, &figures)?;
             }

@@ -283,11 +283,12 @@ async fn s4_4_an_article_comes_with_its_address_and_a_draft_does_not_come() {
         .article(ArticleId::new(one), Purpose::Push)
         .await
         .expect("read");
+    let figures = article.figures.expect("figures");
     assert_eq!(
-        article.full_url.as_deref(),
+        figures.full_url.as_deref(),
         Some("https://help.example.com/a/one")
     );
-    assert_eq!(article.figures.map(|figures| figures.views), Some(0));
+    assert_eq!(figures.views, 0);
     world.sandbox().unpublish(one);
     let error = client
         .article(ArticleId::new(one), Purpose::Push)

@@ -70,7 +70,6 @@ fn answer(title: &str, text: &str, enabled: Option<bool>) -> RemoteArticle {
         },
         revision: revision(2),
         figures: None,
-        full_url: None,
         fingerprint: None,
     }
 }

@@ -6,13 +6,13 @@ use super::{NOW, article, binding, id, later, memory, version};
 use crate::{
     model::base::IndexRow,
     model::{
-        CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
+        CategoryId, CategoryVersion, Digest, Field, Figures, Flags, Place, Revision, Side, Stamp,
         TextDigest, Texts, Timestamp, Version,
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
-        FigureRow, Outcome, Parked, PendingRequest, PutOrDelete, RowChange, Sent, StateError,
-        Store, Update, Visibility, Writing,
+        Outcome, Parked, PendingRequest, PutOrDelete, RowChange, Sent, StateError, Store, Update,
+        Visibility, Writing,
     },
 };
 use proptest::prelude::*;
@@ -486,7 +486,7 @@ fn tombstones_keep_every_revision_that_a_deleted_article_was_shown_with() {
 #[test]
 fn figures_keep_an_address_that_is_not_shown_every_time() {
     let mut store = memory();
-    let figures = |views, url: Option<&str>| FigureRow {
+    let figures = |views, url: Option<&str>| Figures {
         views,
         happy: 1,
         neutral: 2,
@@ -575,7 +575,7 @@ fn what_is_there_already_costs_no_write() {
             .write_at(now, |tx| {
                 tx.set_meta("etag", "1")?;
                 tx.put_body("<p>one</p>")?;
-                tx.put_figures(id(1), &FigureRow::default())?;
+                tx.put_figures(id(1), &Figures::default())?;
                 tx.park(&Parked {
                     key: "k".to_owned(),
                     fingerprint: digest("1"),

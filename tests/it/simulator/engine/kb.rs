@@ -6,11 +6,13 @@
 use super::random::mix;
 use super::step::{Probing, Rewriting, Setup};
 use super::token::Tokens;
-use kbsync::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
+use kbsync::model::{
+    ArticleId, CategoryId, CategoryVersion, Figures, Flags, Revision, WorkspaceId,
+};
 use kbsync::service::fingerprint::KnownEntries;
 use kbsync::service::{
-    Answer, ArticlePatch, CategoryPatch, ErrorKind, Figures, ListEnd, ListRequest, Listed,
-    NewArticle, NewCategory, RemoteArticle, RemoteCategory, Requests, ServiceError, Validator,
+    Answer, ArticlePatch, CategoryPatch, ErrorKind, ListEnd, ListRequest, Listed, NewArticle,
+    NewCategory, RemoteArticle, RemoteCategory, Requests, ServiceError, Validator,
 };
 use std::collections::BTreeMap;
 
@@ -194,7 +196,6 @@ impl Article {
             },
             revision: revision(self.revision),
             figures: read.then(Figures::default),
-            full_url: None,
             fingerprint: None,
         }
     }
