@@ -96,7 +96,7 @@ CREATE TABLE bodies (
 ) STRICT;
 
 CREATE TABLE intents (id INTEGER PRIMARY KEY AUTOINCREMENT, json TEXT NOT NULL) STRICT;
-CREATE TABLE intent_digests (
+CREATE TABLE intent_digests ( -- no longer used
   intent INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
   digest BLOB NOT NULL,
   PRIMARY KEY (intent, digest)

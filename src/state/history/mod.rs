@@ -2,9 +2,10 @@
 //!
 //! - A version is deleted if it is older than the days to keep *and* not among the newest versions to keep of its
 //!   subject. Equal versions count once: a pulled edit is recorded when it arrives, when it is replaced, and when both
-//!   sides agree on it. The newest version of a subject is never deleted, nor is a version that a base, a conflict or a
-//!   pending request names.
+//!   sides agree on it. The newest version of a subject is never deleted, nor is a version that a base or a conflict
+//!   names.
 //! - A body is deleted if nothing names it, a day after it was last put.
+//! - While a request is pending, no version and no body is deleted: the request names some of them.
 //! - A call does a bounded amount of work in one transaction; the next call continues. When nothing is left to delete,
 //!   pruning rests for a day, and a call costs one read.
 
@@ -55,14 +56,15 @@ pub fn prune(
         return Ok(Pruned::default());
     }
     let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
+    let is_pending = !store.pending_requests()?.is_empty();
     store.write_at(now, |tx| {
         let unnamed_since = now.before(DAY);
         let (mut versions, mut bodies, mut events) = (0, 0, 0);
         let [old_versions, old_bodies, old_events] = tx.is_old(cutoff, unnamed_since)?;
-        if old_versions {
+        if old_versions && !is_pending {
             versions = tx.prune_versions(cutoff, keep_versions.max(1))?;
         }
-        if old_bodies {
+        if old_bodies && !is_pending {
             bodies = tx.prune_bodies(unnamed_since)?;
         }
         if old_events {
@@ -117,8 +119,7 @@ impl Writing<'_> {
              WHERE rank > ?1 AND NOT (newest AND unlike <= ?1) AND at < ?2 AND digest NOT IN ( \
                SELECT local_digest FROM articles \
                UNION ALL SELECT remote_digest FROM articles \
-               UNION ALL SELECT digest FROM conflict_digests \
-               UNION ALL SELECT digest FROM intent_digests) \
+               UNION ALL SELECT digest FROM conflict_digests) \
              LIMIT ?3)",
             params![keep, cutoff, AT_ONCE],
         )
@@ -132,8 +133,7 @@ impl Writing<'_> {
                UNION ALL SELECT remote_text FROM articles WHERE remote_text IS NOT NULL \
                UNION ALL SELECT text FROM versions \
                UNION ALL SELECT whole FROM versions WHERE whole IS NOT NULL \
-               UNION ALL SELECT digest FROM conflict_digests \
-               UNION ALL SELECT digest FROM intent_digests) \
+               UNION ALL SELECT digest FROM conflict_digests) \
              LIMIT ?2)",
             params![put_before, AT_ONCE],
         )

@@ -3,18 +3,17 @@
 //!
 //! A row exists from before the first file is touched, or the request is sent, until the transaction that applies its
 //! rows. The number of a slot is never used twice, not even after its row is deleted. The table of the pending requests
-//! keeps its first name, `intents`; the digests that a request names are in a table of their own, so that the request's
-//! bodies and versions are not pruned.
+//! keeps its first name, `intents`. While there is a row, no body and no version is pruned.
 
 use super::{
     Store, Writing,
     columns::{Json, place, stamp, stamp_columns},
 };
 use crate::{
-    model::{ArticleId, KnownFile, Version},
+    model::{ArticleId, KnownFile},
     state::{
-        Creation, DisplacedRow, Entry, Journalled, Outcome, PendingRequest, PutOrDelete, RequestId,
-        RowChange, Target,
+        Creation, DisplacedRow, Entry, Journalled, Outcome, PendingRequest, RequestId, RowChange,
+        Target,
     },
 };
 use rusqlite::params;
@@ -157,9 +156,7 @@ impl Writing<'_> {
     /// Stores a request before it is sent.
     pub fn add_pending_request(&mut self, pending: &PendingRequest) -> Outcome<RequestId> {
         self.run("INSERT INTO intents (json) VALUES (?1)", [Json(pending)])?;
-        let id = RequestId(self.sql()?.last_insert_rowid());
-        self.name_digests(id, pending)?;
-        Ok(id)
+        Ok(RequestId(self.sql()?.last_insert_rowid()))
     }
 
     /// Deletes a pending request: its outcome is recorded, or the request never took place.
@@ -183,8 +180,7 @@ impl Writing<'_> {
         self.run(
             "UPDATE intents SET json = ?2 WHERE id = ?1",
             params![creation.request, Json(&pending)],
-        )?;
-        self.name_digests(RequestId(creation.request), &pending)
+        )
     }
 
     /// Ends the request that created an article: the article's id is in its file.
@@ -193,29 +189,5 @@ impl Writing<'_> {
             "DELETE FROM intents WHERE json ->> '$.create_article.row.id' = ?1",
             [id.to_string()],
         )
-    }
-
-    fn name_digests(&mut self, id: RequestId, pending: &PendingRequest) -> Outcome<()> {
-        let sql = "INSERT OR IGNORE INTO intent_digests (intent, digest) VALUES (?1, ?2)";
-        let mut named = named_by(pending).into_iter();
-        named.try_for_each(|digest| self.run(sql, params![id.0, digest]))
-    }
-}
-
-/// Returns the digests of the bodies and versions that a pending request names.
-fn named_by(pending: &PendingRequest) -> Vec<[u8; 32]> {
-    let of = |version: &Version| [*version.text.as_bytes(), *version.digest().as_bytes()];
-    match pending {
-        PendingRequest::CreateArticle(creation) => {
-            let sent = creation.sent().map(|sent| &sent.version);
-            let remote = creation.row.iter().map(|row| &row.remote);
-            sent.chain(remote).flat_map(of).collect()
-        }
-        PendingRequest::Change(PutOrDelete::Put(update)) => {
-            let mut named = of(&update.version).to_vec();
-            named.push(*update.over.as_bytes());
-            named
-        }
-        PendingRequest::Change(PutOrDelete::Delete(_)) => Vec::new(),
     }
 }
