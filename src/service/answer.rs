@@ -16,6 +16,10 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 use std::{fmt::Write as _, time::Duration};
 
+/// The pause after a refusal that names none although nothing is left of the minute: it is unknown who spent the minute,
+/// and when.
+const MINUTE: Duration = Duration::from_secs(61);
+
 /// The longest message that is shown, in characters.
 const LONGEST_MESSAGE: usize = 1000;
 
@@ -75,13 +79,14 @@ impl Verdict {
 pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Verdict {
     let html = is_html(header(headers, &CONTENT_TYPE), body);
     let message = message_of(body);
-    let retry_after = asked_wait(headers, now);
+    let retry_after = retry_after(header(headers, &RETRY_AFTER), header(headers, &DATE), now);
     let nothing_left = header(headers, &REMAINING).is_some_and(|left| left.trim() == "0");
+    let pause = retry_after.or_else(|| nothing_left.then_some(MINUTE));
     match status {
         300..=399 => Verdict::not_signed_in("the service answered with a redirect"),
         401 => Verdict::not_signed_in(message.as_deref().unwrap_or("the token was refused")),
-        429 => throttled(retry_after, message),
-        400..=499 if nothing_left => throttled(retry_after, message),
+        429 => throttled(pause, message),
+        400..=499 if nothing_left => throttled(pause, message),
         403 if html => Verdict::web_page(),
         403 => Verdict::new(ErrorKind::Forbidden, message.unwrap_or_default()),
         404 if says_no(body) => Verdict::new(ErrorKind::NotFound, message.unwrap_or_default()),
@@ -94,11 +99,6 @@ pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime
         400..=499 | 501 => Verdict::new(ErrorKind::Refused, message.unwrap_or_default()),
         _ => Verdict::unreadable("an unexpected status"),
     }
-}
-
-/// Returns the wait that a readable `Retry-After` asks for.
-pub(super) fn asked_wait(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
-    retry_after(header(headers, &RETRY_AFTER), header(headers, &DATE), now)
 }
 
 /// Checks that a 2xx answer is the service's and has `success: true`.
@@ -155,9 +155,9 @@ fn is_direction_mark(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn throttled(retry_after: Option<Duration>, message: Option<String>) -> Verdict {
+fn throttled(pause: Option<Duration>, message: Option<String>) -> Verdict {
     let message = message.unwrap_or_else(|| "over the service's limit".to_owned());
-    Verdict::new(ErrorKind::RateLimited { retry_after }, message)
+    Verdict::new(ErrorKind::RateLimited { retry_after: pause }, message)
 }
 
 /// Returns whether a body is JSON with `success: false`.

@@ -11,7 +11,6 @@ pub use super::options::{
 
 use super::{
     Answer, BudgetLeft, ErrorKind, Purpose, Requests, Service, ServiceError, Validator,
-    answer::asked_wait,
     budget::{Budget, Refusal, clock::Moment},
     options,
     origin::{Origin, parse_address},
@@ -179,13 +178,14 @@ impl Client {
         failpoint::pass("service: answer arrived");
         let number =
             |name| header(response.headers(), name).and_then(|value| value.trim().parse().ok());
-        // After the wait that a refusal names there is room, whatever the headers say about this minute.
+        // A refusal with nothing left is a pause (`answer`), and spends nothing of the day.
+        let is_refused = response.status().is_client_error();
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
-        let names_its_wait = !response.status().is_success()
-            && asked_wait(response.headers(), chrono::Utc::now()).is_some();
-        let remaining = remaining.filter(|_| !names_its_wait);
-        let is_throttled = response.status().is_client_error() && remaining == Some(0);
-        self.note_limits(limit, remaining, is_throttled).await;
+        let remaining = remaining.filter(|left| *left > 0 || !is_refused);
+        let noted = self.options.budget.observe(limit, remaining);
+        if let Err(refusal) = noted.await {
+            tracing::warn!(?refusal, "cannot correct the budget");
+        }
         if let Some(date) = header(response.headers(), &DATE).and_then(retry::http_date) {
             let ahead = (chrono::Utc::now() - date).num_seconds();
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
@@ -214,7 +214,6 @@ impl Client {
         attempt: u32,
     ) -> Answer<()> {
         let wait = retry::wait(call.verb, &error.kind, attempt, jitter());
-        let is_throttled = matches!(error.kind, ErrorKind::RateLimited { .. });
         if let ErrorKind::RateLimited { retry_after } = error.kind
             && let Some(wait) = wait.or(retry_after)
             && let Err(refusal) = self.options.budget.block(wait).await
@@ -226,16 +225,7 @@ impl Client {
             return Err(error);
         };
         tracing::debug!(%error, ?wait, attempt, "asking again");
-        // If the headers say that the minute is spent, one wait for the minute is enough.
-        if is_throttled
-            && let Err(Refusal::Minute { free_in }) =
-                self.options.budget.check(1, call.purpose).await
-            && free_in > wait
-        {
-            self.wait(WaitReason::Minute, free_in, None).await;
-            return Ok(());
-        }
-        let reason = if is_throttled {
+        let reason = if matches!(error.kind, ErrorKind::RateLimited { .. }) {
             WaitReason::Throttled
         } else {
             WaitReason::Again
@@ -325,19 +315,6 @@ impl Client {
             });
         }
         self.options.budget.clock().sleep(wait).await;
-    }
-
-    async fn note_limits(&self, limit: Option<u32>, remaining: Option<u32>, is_refused: bool) {
-        let budget = &self.options.budget;
-        let mut noted = budget
-            .observe(limit, remaining.filter(|_| !is_refused))
-            .await;
-        if is_refused && noted.is_ok() {
-            noted = budget.fill_minute().await;
-        }
-        if let Err(refusal) = noted {
-            tracing::warn!(?refusal, "cannot correct the budget");
-        }
     }
 }
 

@@ -24,8 +24,6 @@ struct Noted {
 pub(super) struct Counts {
     /// The requests that were sent, oldest first, all within the day.
     spent: Vec<Noted>,
-    /// The requests that a refusal by the service added to the minute; the day does not count them.
-    refused: Option<Noted>,
     /// The limit for a minute that the service named last.
     limit: Option<Noted>,
     /// The milliseconds of the pause that the service asked for.
@@ -37,13 +35,12 @@ impl Counts {
     /// effect.
     pub(super) fn advance(&mut self, now: Moment) {
         let all = self.spent.iter_mut().chain(&mut self.limit);
-        for noted in all.chain(&mut self.pause).chain(&mut self.refused) {
+        for noted in all.chain(&mut self.pause) {
             noted.at = now.before(now.millis_since(noted.at));
         }
         let age = |noted: &Noted| now.millis_since(noted.at);
         self.spent.retain(|noted| age(noted) < DAY_MS);
         self.limit = self.limit.filter(|noted| age(noted) < DAY_MS);
-        self.refused = self.refused.filter(|noted| age(noted) < MINUTE_MS);
         let lasts = |noted: &Noted| age(noted) < i64::from(noted.number);
         self.pause = self.pause.filter(lasts);
     }
@@ -60,16 +57,6 @@ impl Counts {
                 number: count,
             }),
         }
-    }
-
-    /// Counts requests for the minute alone.
-    pub(super) fn fill_minute(&mut self, at: Moment, count: u32) {
-        if count == 0 {
-            return;
-        }
-        let before = self.refused.map_or(0, |noted| noted.number);
-        let number = before.saturating_add(count);
-        self.refused = Some(Noted { at, number });
     }
 
     /// Uncounts a request that was counted at a moment.
@@ -135,9 +122,8 @@ impl Counts {
     /// Returns the entries that a rolling window counts, oldest first.
     fn counted(&self, now: Moment, window: i64) -> Vec<Noted> {
         let age = |noted: &Noted| now.millis_since(noted.at);
-        let refused = self.refused.filter(|_| window == MINUTE_MS);
-        let all = self.spent.iter().copied().chain(refused);
-        let mut counted: Vec<_> = all.filter(|noted| age(noted) < window).collect();
+        let spent = self.spent.iter().copied();
+        let mut counted: Vec<_> = spent.filter(|noted| age(noted) < window).collect();
         counted.sort_by_key(|noted| Reverse(age(noted)));
         counted
     }

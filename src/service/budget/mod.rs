@@ -2,8 +2,8 @@
 //!
 //! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows roll.
 //! A request is counted before it is sent, so lost requests count as well; only a request that never left this machine
-//! is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal lowers the rest of
-//! the minute only. An operation of several requests waits for room before it begins, so that it is rarely left half
+//! is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal for lack of budget
+//! pauses all processes. An operation of several requests waits for room before it begins, so that it is rarely left half
 //! done: for all its requests, or for half of a minute's. Nothing is reserved. The client does the waiting.
 
 pub mod clock;
@@ -153,13 +153,6 @@ impl Budget {
             }
         })
         .await
-    }
-
-    /// Fills the minute, after the service refused a request because the minute is spent. It is unknown who spent the
-    /// minute, so the day counts only the request itself.
-    pub async fn fill_minute(&self) -> Result<(), Refusal> {
-        self.turn(|counts, now| counts.fill_minute(now, self.minute_left(counts, now)))
-            .await
     }
 
     /// Pauses the requests of all processes (failures row 110).

@@ -236,26 +236,6 @@ async fn f111_the_services_count_corrects_ours_downwards_only() {
 }
 
 #[tokio::test]
-async fn f111_a_refusal_fills_the_minute_and_spends_nothing_of_the_day() {
-    let clock = Arc::new(SteppedClock::default());
-    let dir = tempfile::tempdir().expect("a folder");
-    let budget = open(dir.path(), BudgetLimits::default(), &clock);
-    for day_left in [1439, 1438] {
-        take(&budget, Purpose::Push, 1).await;
-        clock.advance(Duration::from_secs(20));
-        budget.fill_minute().await.expect("counted");
-        budget.fill_minute().await.expect("counted");
-        assert_eq!(left(&budget), (0, day_left));
-        // The request is older than the refusal, and makes room first.
-        assert_eq!(budget.minute_free_in(), Some(Duration::from_secs(41)));
-        clock.advance(Duration::from_secs(41));
-        assert_eq!(left(&budget), (1, day_left));
-        clock.advance(MINUTE);
-    }
-    assert_eq!(left(&budget), (60, 1438));
-}
-
-#[tokio::test]
 async fn f110_a_429_holds_every_process_back() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");

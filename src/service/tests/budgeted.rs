@@ -91,9 +91,9 @@ async fn read_after_a_refusal(status: u16, headers: &[(&'static str, &str)]) -> 
 async fn s8_a_refusal_with_nothing_left_is_waited_out() {
     for status in [403, 404, 429] {
         let setup = read_after_a_refusal(status, &[]).await;
-        // The minute counts as full, so the second request waits for the next minute: one wait in all.
+        // It is unknown who spent the minute, so all processes pause for a whole one: one wait in all.
         assert!(setup.clock.elapsed() >= Duration::from_mins(1));
-        assert_eq!(reasons(&setup), [WaitReason::Minute], "{status}");
+        assert_eq!(reasons(&setup), [WaitReason::Throttled], "{status}");
         // The day counts the two requests only.
         assert_eq!(setup.client.budget_left().day_left, 1438, "{status}");
     }
@@ -107,7 +107,7 @@ async fn f110_the_wait_that_a_refusal_names_is_believed_though_nothing_is_left_o
         assert!(waited >= Duration::from_secs(3), "{status}: {waited:?}");
         assert!(waited < Duration::from_secs(5), "{status}: {waited:?}");
     }
-    // An unreadable wait does not count: the minute counts as full.
+    // An unreadable wait does not count: the pause is a minute.
     let setup = read_after_a_refusal(429, &[("retry-after", "soon")]).await;
     assert!(setup.clock.elapsed() >= Duration::from_mins(1));
 }
