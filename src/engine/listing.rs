@@ -18,7 +18,7 @@ use crate::state::StateError;
 use crate::state::store::{ListingEntry, SeenBody, Store, Writing};
 use anyhow::Context as _;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The time of the last whole listing of the service, in milliseconds since 1970.
@@ -124,22 +124,16 @@ impl Listing {
                 self.unidentified.push(why);
                 Ok(())
             }
-            Listed::Retracted { ids, without_id } => {
-                self.retract(&ids, without_id);
+            // The bodies stay in the history: they were seen.
+            Listed::Restart => {
+                let categories = std::mem::take(&mut self.categories);
+                *self = Self {
+                    categories,
+                    ..Self::default()
+                };
                 Ok(())
             }
         }
-    }
-
-    /// Drops the entries of a response that broke off. Their bodies stay in the history: they were seen.
-    fn retract(&mut self, ids: &HashSet<ArticleId>, without_id: usize) {
-        self.articles.retain(|id, _| !ids.contains(id));
-        self.bodiless.retain(|id, _| !ids.contains(id));
-        self.figures.retain(|id, _| !ids.contains(id));
-        self.known.retain(|id| !ids.contains(id));
-        self.entries.retain(|entry| !ids.contains(&entry.article));
-        let left = self.unidentified.len().saturating_sub(without_id);
-        self.unidentified.truncate(left);
     }
 
     /// Adds articles from the base: those with known entries, or all that were listed before, if the service answered

@@ -44,8 +44,7 @@ impl ServiceRead for Client {
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         let mut listed = Vec::new();
         let mut sink = |entry| {
-            if let Listed::Retracted { .. } = entry {
-                // All entries so far belong to the one answer that broke off.
+            if let Listed::Restart = entry {
                 listed.clear();
             } else {
                 listed.push(entry);

@@ -12,7 +12,7 @@ use super::{
 use crate::model::{ArticleId, CategoryId};
 use std::collections::HashSet;
 
-/// The largest number of entries without an id in one answer: each of them is remembered with its reason.
+/// The largest number of entries without an id in one listing: each of them is remembered with its reason.
 const MAX_WITHOUT_ID: usize = 1000;
 
 /// The state of a listing that is being parsed.
@@ -20,10 +20,8 @@ pub(super) struct EntryReader<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
     known: Option<&'a KnownEntries>,
     /// The category whose listing was requested.
-    owner: Option<CategoryId>,
+    pub(super) owner: Option<CategoryId>,
     seen: HashSet<ArticleId>,
-    /// The entries of the current answer.
-    delivered: Delivered,
     /// The entries so far.
     pub(super) progress: Progress,
     /// Why the whole answer is invalid.
@@ -31,7 +29,7 @@ pub(super) struct EntryReader<'a> {
 }
 
 /// The entries of a listing that were parsed.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Progress {
     /// The index of the next known entry.
     due: usize,
@@ -39,16 +37,10 @@ pub(super) struct Progress {
     pub(super) entries: u64,
     /// The number of readable articles among the entries.
     pub(super) readable: u64,
+    /// The number of entries without an id.
+    without_id: usize,
     /// Why the last unreadable entry is unreadable.
     pub(super) last_why: Option<String>,
-}
-
-/// The entries of one answer, and the progress before it.
-#[derive(Default)]
-struct Delivered {
-    ids: HashSet<ArticleId>,
-    without_id: usize,
-    before: Progress,
 }
 
 impl<'a> EntryReader<'a> {
@@ -59,7 +51,6 @@ impl<'a> EntryReader<'a> {
             known: None,
             owner: None,
             seen: HashSet::new(),
-            delivered: Delivered::default(),
             progress: Progress::default(),
             fault: None,
         }
@@ -71,29 +62,13 @@ impl<'a> EntryReader<'a> {
         self
     }
 
-    /// Begins an answer: of one category, or of all.
-    pub(super) fn begin(&mut self, owner: Option<CategoryId>) {
-        self.owner = owner;
-        self.delivered = Delivered {
-            before: self.progress.clone(),
-            ..Delivered::default()
-        };
-    }
-
-    /// Retracts the entries of an answer that broke off, because the request is repeated.
-    pub(super) fn retract(&mut self) {
-        let delivered = std::mem::take(&mut self.delivered);
-        if delivered.ids.is_empty() && delivered.without_id == 0 {
-            return;
+    /// Voids the entries so far, because their request is repeated.
+    pub(super) fn restart(&mut self) {
+        if self.progress.entries > 0 {
+            self.seen.clear();
+            self.progress = Progress::default();
+            (self.sink)(Listed::Restart);
         }
-        for id in &delivered.ids {
-            self.seen.remove(id);
-        }
-        self.progress = delivered.before;
-        (self.sink)(Listed::Retracted {
-            ids: delivered.ids,
-            without_id: delivered.without_id,
-        });
     }
 
     /// Passes an entry to the sink.
@@ -108,7 +83,7 @@ impl<'a> EntryReader<'a> {
                 self.progress.readable += 1;
                 Some(*id)
             }
-            Listed::Category(_) | Listed::Retracted { .. } => None,
+            Listed::Category(_) | Listed::Restart => None,
             Listed::Unreadable { id, why } => {
                 self.progress.last_why = Some(why.clone());
                 *id
@@ -118,9 +93,8 @@ impl<'a> EntryReader<'a> {
             self.fault = Some(format!("two entries with the id {id}"));
             return;
         }
-        self.delivered.ids.extend(id);
-        self.delivered.without_id += usize::from(id.is_none());
-        if self.delivered.without_id > MAX_WITHOUT_ID {
+        self.progress.without_id += usize::from(id.is_none());
+        if self.progress.without_id > MAX_WITHOUT_ID {
             self.fault = Some(format!("more than {MAX_WITHOUT_ID} entries without an id"));
             return;
         }

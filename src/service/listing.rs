@@ -234,8 +234,8 @@ impl Client {
         Ok(category)
     }
 
-    /// Reads one answer as a stream; `None` for a 304. When the answer breaks off, its entries are retracted before
-    /// the request is repeated.
+    /// Reads one answer as a stream; `None` for a 304. If the first answer of a listing breaks off, its entries are void,
+    /// and the request is repeated. If a later one breaks off after entries were passed on, the listing fails.
     async fn stream(
         &self,
         call: &Call<'_>,
@@ -243,9 +243,10 @@ impl Client {
         reader: &mut EntryReader<'_>,
         owner: Option<CategoryId>,
     ) -> Answer<Option<Whole>> {
+        reader.owner = owner;
+        let before = reader.progress.entries;
         let mut attempt = 0;
         loop {
-            reader.begin(owner);
             let counted = self.pay(call).await?;
             let error = match self.send(call, counted).await {
                 Ok(response) if response.status().as_u16() == 304 => return Ok(None),
@@ -255,9 +256,14 @@ impl Client {
                 },
                 Err(error) => error,
             };
+            if before > 0 && reader.progress.entries > before {
+                return Err(error);
+            }
             attempt += 1;
             self.pause(call, error, attempt).await?;
-            reader.retract();
+            if before == 0 {
+                reader.restart();
+            }
         }
     }
 

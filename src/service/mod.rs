@@ -36,7 +36,7 @@ use crate::model::{
 };
 use fingerprint::KnownEntries;
 use serde::{Deserialize, Serialize};
-use std::{collections::HashSet, future::Future, sync::Arc};
+use std::{future::Future, sync::Arc};
 
 /// The outcome of one request.
 pub type Answer<T> = Result<T, ServiceError>;
@@ -110,13 +110,8 @@ pub enum Listed {
         /// The reason.
         why: String,
     },
-    /// The answer broke off, and the request is repeated: these entries are void. They may come again.
-    Retracted {
-        /// The ids of the entries.
-        ids: HashSet<ArticleId>,
-        /// The number of void entries at the end that have no readable id.
-        without_id: usize,
-    },
+    /// The answer broke off, and the request is repeated: all entries so far are void. They may come again.
+    Restart,
 }
 
 /// A request for a listing, with the knowledge from the last listing.

@@ -237,10 +237,9 @@ async fn look_at_category(
     let (category, entries) = service.category(id, Purpose::Push).await?;
     let articles = entries.iter().filter_map(|entry| match entry {
         Listed::Article(article) => Some(&**article),
-        Listed::Category(_)
-        | Listed::Known(_)
-        | Listed::Unreadable { .. }
-        | Listed::Retracted { .. } => None,
+        Listed::Category(_) | Listed::Known(_) | Listed::Unreadable { .. } | Listed::Restart => {
+            None
+        }
     });
     mark_for_reading(articles, state);
     Ok(category)

@@ -190,10 +190,7 @@ async fn list<S: Service>(
         Listed::Category(category) => {
             shown.categories.insert(category.id, category.version);
         }
-        Listed::Retracted { ids, .. } => {
-            shown.ids.retain(|id| !ids.contains(id));
-            shown.articles.retain(|article| !ids.contains(&article.id));
-        }
+        Listed::Restart => shown = Shown::default(),
         Listed::Known(_) | Listed::Unreadable { .. } => {}
     };
     service.list(&request, &mut take).await?;

@@ -37,7 +37,7 @@ fn articles(listed: &[Listed]) -> Vec<String> {
             Listed::Known(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
-            Listed::Retracted { ids, .. } => panic!("taken back: {ids:?}"),
+            Listed::Restart => panic!("void"),
         })
         .collect()
 }
@@ -189,28 +189,10 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
 /// The number of attempts for one listing.
 const TRIES: usize = 5;
 
-/// The entries that count, after all retractions.
-fn left(listed: &[Listed]) -> Vec<Listed> {
-    let mut left: Vec<Listed> = Vec::new();
-    for entry in listed {
-        let Listed::Retracted { ids, without_id } = entry else {
-            left.push(entry.clone());
-            continue;
-        };
-        left.retain(|entry| match entry {
-            Listed::Article(article) => !ids.contains(&article.id),
-            Listed::Known(id) | Listed::Unreadable { id: Some(id), .. } => !ids.contains(id),
-            Listed::Unreadable { id: None, .. } | Listed::Category(_) => true,
-            Listed::Retracted { .. } => false,
-        });
-        for _ in 0..*without_id {
-            let last = left
-                .iter()
-                .rposition(|entry| matches!(entry, Listed::Unreadable { id: None, .. }));
-            left.remove(last.expect("one without an id"));
-        }
-    }
-    left
+/// The entries that count, after all restarts.
+fn left(listed: &[Listed]) -> &[Listed] {
+    let mut parts = listed.rsplit(|entry| matches!(entry, Listed::Restart));
+    parts.next().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -224,42 +206,33 @@ async fn f020_a_listing_that_breaks_off_is_taken_back_and_read_again() {
         end.expect("read again");
         let handed_over = cut > 60;
         assert_eq!(listed.len(), if handed_over { 3 } else { 1 }, "at {cut}");
-        assert_eq!(articles(&left(&listed)), ["Title 1"], "at {cut}");
+        assert_eq!(articles(left(&listed)), ["Title 1"], "at {cut}");
         assert_eq!(service.count(), 2, "at {cut}");
     }
 }
 
 #[tokio::test]
-async fn f020_only_the_page_that_broke_off_is_taken_back() {
-    let pages = |n: u32, entries: &str| page("articles", entries, &paging("next_page_url", n));
-    let odd = r#"7,{"no":"id"}"#;
-    // One article of the page that breaks off is gone when the page is requested again.
-    let broken = pages(
-        2,
-        &format!("{odd},{},{}", article_json(2, ""), article_json(3, "")),
-    );
-    let cut = broken.len() - 10;
-    let replies = vec![
-        Reply::json(200, pages(1, &format!("{},7", article_json(1, "")))),
-        Reply::json(200, broken.clone()).cut_at(cut),
-        Reply::json(200, broken[..cut].to_owned()),
-        Reply::json(200, pages(2, &article_json(2, ""))),
-        Reply::json(200, pages(3, &article_json(4, ""))),
-    ];
+async fn f020_a_later_page_that_breaks_off_after_an_entry_ends_the_listing() {
+    let pages = |n: u32| {
+        let entries = [2 * n - 1, 2 * n].map(|n| article_json(n, ""));
+        page("articles", &entries.join(","), &paging("next_page_url", n))
+    };
+    let broken = Reply::json(200, pages(2)).cut_at(pages(2).len() - 10);
+    // Without an entry, the page alone is requested again.
+    let empty = Reply::json(200, pages(2)).cut_at(0);
+    let mut replies = vec![Reply::json(200, pages(1)), empty, broken];
+    replies.extend([1, 2, 3].map(|n| Reply::json(200, pages(n))));
     let service = Responder::script(replies).await;
-    let (end, listed) = list(&service.client(), &request()).await;
+    let setup = service.client();
+    let (end, listed) = list(&setup, &request()).await;
+    let error = end.expect_err("not whole");
+    assert_eq!(error.kind, ErrorKind::Unavailable { retry_after: None });
+    assert_eq!(articles(&listed[..2]), ["Title 1", "Title 2"]);
+    assert_eq!(service.count(), 3);
+    let (end, listed) = list(&setup, &request()).await;
     end.expect("read to its end");
-    assert!(
-        listed
-            .iter()
-            .any(|entry| matches!(entry, Listed::Retracted { without_id: 2, .. }))
-    );
-    let (odd, whole): (Vec<Listed>, Vec<Listed>) = left(&listed)
-        .into_iter()
-        .partition(|entry| matches!(entry, Listed::Unreadable { .. }));
-    assert_eq!(articles(&whole), ["Title 1", "Title 2", "Title 4"]);
-    assert_eq!(odd.len(), 1, "that of the first page");
-    assert_eq!(service.count(), 5);
+    assert_eq!(articles(&listed).len(), 6);
+    assert_eq!(service.count(), 6);
 }
 
 #[tokio::test]
@@ -292,7 +265,7 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
             Listed::Article(article) => panic!("readable: {}", article.id),
             Listed::Known(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
-            Listed::Retracted { ids, .. } => panic!("taken back: {ids:?}"),
+            Listed::Restart => panic!("void"),
         })
         .collect();
     assert_eq!(ids, [Some(id), None, None, None]);
@@ -840,7 +813,7 @@ fn marks(listed: &[Listed]) -> Vec<(Fingerprint, ArticleId)> {
             Listed::Known(_)
             | Listed::Category(_)
             | Listed::Unreadable { .. }
-            | Listed::Retracted { .. } => None,
+            | Listed::Restart => None,
         })
         .collect()
 }
@@ -854,7 +827,7 @@ fn read(listed: &[Listed]) -> Vec<(ArticleId, bool)> {
             Listed::Known(id) => (*id, false),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
-            Listed::Retracted { ids, .. } => panic!("taken back: {ids:?}"),
+            Listed::Restart => panic!("void"),
         })
         .collect()
 }

@@ -26,7 +26,7 @@ fn ids(entries: &[Listed]) -> Vec<ArticleId> {
     let articles = entries.iter().filter_map(|entry| match entry {
         Listed::Article(article) => Some(article.id),
         Listed::Known(id) => Some(*id),
-        Listed::Category(_) | Listed::Unreadable { .. } | Listed::Retracted { .. } => None,
+        Listed::Category(_) | Listed::Unreadable { .. } | Listed::Restart => None,
     });
     articles.collect()
 }
