@@ -3,8 +3,7 @@
 //! - `PRAGMA user_version` counts the steps that were taken (`schema`).
 //! - All missing steps are taken in one transaction: after a crash the database is what it was before.
 //! - There is no way back: a database with more steps than we know is refused.
-//! - A process that only reads takes no step: stand-ins make an older database look like the present one to that reader
-//!   alone.
+//! - A process that only reads takes no step in an older database, but in a copy in memory.
 
 use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
@@ -34,43 +33,23 @@ pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
 }
 
 /// Takes the steps that are missing.
-pub(super) fn take_steps(conn: &mut Connection, steps: &[(&str, &str)]) -> Outcome<()> {
-    let known = count(steps);
-    if version(conn)? == known {
+pub(super) fn take_steps(conn: &mut Connection, steps: &[&str]) -> Outcome<()> {
+    if taken(conn, steps)? == steps.len() {
         return Ok(());
     }
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have taken them while we waited for the lock.
-    let found = version(&tx)?;
-    let taken = usable(&tx, found, known)?;
-    for (step, _) in steps.iter().skip(taken) {
+    for step in &steps[taken(&tx, steps)?..] {
         tx.execute_batch(step)?;
     }
-    tx.pragma_update(None, "user_version", known)?;
+    tx.pragma_update(None, "user_version", count(steps))?;
     tx.commit()?;
     Ok(())
 }
 
-/// Makes a database ready for a reader. `false`: nothing was ever recorded in it.
-///
-/// The database itself stays as it is: `status`, a dry run or `restore` are there before anything is changed.
-pub(super) fn make_readable(conn: &Connection, steps: &[(&str, &str)]) -> Outcome<bool> {
-    let taken = usable(conn, version(conn)?, count(steps))?;
-    if taken == 0 {
-        return Ok(false);
-    }
-    for (_, stand_in) in steps.iter().skip(taken) {
-        conn.execute_batch(stand_in)?;
-    }
-    Ok(true)
-}
-
-fn count(steps: &[(&str, &str)]) -> i64 {
-    i64::try_from(steps.len()).unwrap_or(i64::MAX)
-}
-
-/// Refuses what we cannot carry forward, and counts the steps that were taken.
-fn usable(conn: &Connection, found: i64, known: i64) -> Outcome<usize> {
+/// Counts the steps that a database has taken. Refuses a database that we cannot carry forward.
+pub(super) fn taken(conn: &Connection, steps: &[&str]) -> Outcome<usize> {
+    let (found, known) = (version(conn)?, count(steps));
     if found > known {
         return Err(StateError::new(ErrorKind::Newer { found, known }));
     }
@@ -85,18 +64,19 @@ fn usable(conn: &Connection, found: i64, known: i64) -> Outcome<usize> {
         .map_err(|_negative| StateError::corrupt(format!("its schema version is {found}")))
 }
 
+fn count(steps: &[&str]) -> i64 {
+    i64::try_from(steps.len()).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::state::schema;
 
-    const STEPS: &[(&str, &str)] = &[
-        ("CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);", ""),
-        (
-            "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7;",
-            "CREATE TEMP VIEW a AS SELECT *, 7 AS y FROM main.a;",
-        ),
-        ("CREATE TABLE b AS SELECT x + y AS z FROM a;", ""),
+    const STEPS: &[&str] = &[
+        "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);",
+        "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7;",
+        "CREATE TABLE b AS SELECT x + y AS z FROM a;",
     ];
 
     fn memory() -> Connection {
@@ -121,7 +101,7 @@ mod tests {
     fn a_failed_step_leaves_everything_as_it_was() {
         let mut conn = memory();
         take_steps(&mut conn, &STEPS[..1]).expect("the first");
-        let broken = [STEPS[0], STEPS[1], ("CREATE TABLE b (x); NONSENSE", "")];
+        let broken = [STEPS[0], STEPS[1], "CREATE TABLE b (x); NONSENSE"];
         take_steps(&mut conn, &broken).expect_err("nonsense");
         assert_eq!(version(&conn).expect("a version"), 1);
         take_steps(&mut conn, STEPS).expect("goes on from the first");
@@ -136,33 +116,9 @@ mod tests {
             take_steps(&mut conn, &STEPS[..2]).expect_err("newer").kind,
             newer
         );
-        let error = make_readable(&conn, &STEPS[..2]).expect_err("newer");
+        let error = taken(&conn, &STEPS[..2]).expect_err("newer");
         assert_eq!(error.kind, newer);
         assert_eq!(version(&conn).expect("untouched"), 3);
-    }
-
-    #[test]
-    fn an_older_database_is_read_as_the_present_one_and_stays_what_it_is() {
-        let columns = |conn: &Connection| {
-            let row = conn.query_row("SELECT x, y FROM a", [], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-            });
-            row.expect("the row")
-        };
-        let mut conn = memory();
-        assert!(!make_readable(&conn, STEPS).expect("empty"));
-        take_steps(&mut conn, &STEPS[..1]).expect("one step");
-        assert!(make_readable(&conn, STEPS).expect("older"));
-        assert_eq!(columns(&conn), (1, 7));
-        assert_eq!(version(&conn).expect("untouched"), 1);
-        // Another process takes the steps meanwhile.
-        conn.execute_batch("ALTER TABLE main.a ADD COLUMN y INTEGER NOT NULL DEFAULT 9;")
-            .expect("the step");
-        assert_eq!(columns(&conn), (1, 9));
-        let mut conn = memory();
-        take_steps(&mut conn, STEPS).expect("the newest");
-        assert!(make_readable(&conn, STEPS).expect("current"));
-        assert_eq!(columns(&conn), (1, 7));
     }
 
     #[test]
@@ -186,6 +142,7 @@ mod tests {
     fn the_present_schema_can_be_made() {
         let mut conn = memory();
         take_steps(&mut conn, schema::STEPS).expect("the schema");
-        assert!(make_readable(&conn, schema::STEPS).expect("current"));
+        let taken = taken(&conn, schema::STEPS).expect("current");
+        assert_eq!(taken, schema::STEPS.len());
     }
 }

@@ -1,25 +1,24 @@
-//! The tables: the steps that make them, and a stand-in for each step that a reader may miss.
+//! The tables: the steps that make them.
 //!
 //! Steps are only appended, never changed: databases in the field have taken them. `migrate` takes the steps.
 //!
 //! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is NULL if the
 //! service has the same value as the file, which is nearly always so.
 
-/// The steps from an empty database to the present schema, each with a reader's stand-in for it: empty if reads are the
-/// same without the step.
-pub(super) const STEPS: &[(&str, &str)] = &[
-    (FIRST, ""),
-    (TOMBSTONES_BY_REVISION, ""),
-    (REPLACED_BEFORE, WITHOUT_REPLACED_BEFORE),
-    (UNCONFIRMED_IDS, WITHOUT_UNCONFIRMED_IDS),
-    (JOURNAL, WITHOUT_JOURNAL),
-    (BACKOFF, WITHOUT_BACKOFF),
-    (INDEX, ""),
-    (SETTLED_COPIES, ""),
-    (LISTING_ENTRIES, WITHOUT_LISTING_ENTRIES),
-    (CREATIONS, WITHOUT_CREATIONS),
-    (WAITING, WITHOUT_WAITING),
-    (EVENTS_BY_ARTICLE, ""),
+/// The steps from an empty database to the present schema.
+pub(super) const STEPS: &[&str] = &[
+    FIRST,
+    TOMBSTONES_BY_REVISION,
+    REPLACED_BEFORE,
+    UNCONFIRMED_IDS,
+    JOURNAL,
+    BACKOFF,
+    INDEX,
+    SETTLED_COPIES,
+    LISTING_ENTRIES,
+    CREATIONS,
+    WAITING,
+    EVENTS_BY_ARTICLE,
 ];
 
 const FIRST: &str = "
@@ -212,8 +211,6 @@ ALTER TABLE tombstones_by_revision RENAME TO tombstones;
 
 /// The versions that our own writes replaced before the last one.
 const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before TEXT;";
-const WITHOUT_REPLACED_BEFORE: &str =
-    "CREATE TEMP VIEW articles AS SELECT *, NULL AS replaced_before FROM main.articles;";
 
 /// New articles whose `id:` line may be missing in their file. An older database has them among the rows without a
 /// stamp: this step takes all rows without a stamp, and the next scan confirms the articles whose line is there.
@@ -222,9 +219,6 @@ CREATE TABLE unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT
 INSERT INTO unconfirmed_ids
   SELECT id FROM articles WHERE stamp_size IS NULL AND (revision = '' OR written = revision);
 ";
-const WITHOUT_UNCONFIRMED_IDS: &str = "CREATE TEMP VIEW unconfirmed_ids AS
-  SELECT id AS article FROM main.articles
-  WHERE stamp_size IS NULL AND (revision = '' OR written = revision);";
 
 /// A journal of changes of the mirror. The files that an earlier version was about to change are decided by the two
 /// sides as they are found: equal sides are adopted, others go through the three-way merge.
@@ -248,11 +242,6 @@ CREATE TABLE displaced (
 DELETE FROM intents WHERE json LIKE '{"write_file"%' OR json LIKE '{"remove_file"%'
   OR json LIKE '{"write_category"%';
 "#;
-const WITHOUT_JOURNAL: &str = "
-CREATE TEMP VIEW journal AS SELECT 0 AS slot, '' AS entry, '' AS changes WHERE 0;
-CREATE TEMP VIEW displaced AS SELECT 0 AS slot, '' AS folder, '' AS file, 0 AS stamp_size,
-  0 AS stamp_mtime, 0 AS stamp_ctime, 0 AS stamp_inode, x'' AS digest, 0 AS since WHERE 0;
-";
 
 /// The last questions to the service about objects that it did not list or show, with the answers, in one table for all
 /// kinds.
@@ -279,9 +268,6 @@ INSERT OR REPLACE INTO backoff
 DELETE FROM meta WHERE key IN ('strangers', 'unread_categories');
 ALTER TABLE articles DROP COLUMN asked;
 ";
-const WITHOUT_BACKOFF: &str = "CREATE TEMP VIEW backoff AS
-  SELECT 'article' AS kind, id, asked AS last_asked, 0 AS failures, NULL AS answer
-  FROM main.articles WHERE asked IS NOT NULL AND visibility <> 'published';";
 
 /// An index of the columns that show whether an article changed: a pass over these columns reads no texts. SQLite keeps
 /// the index up to date.
@@ -305,8 +291,6 @@ CREATE TABLE IF NOT EXISTS listing_entries (
   draft INTEGER
 ) STRICT;
 ";
-const WITHOUT_LISTING_ENTRIES: &str = "CREATE TEMP VIEW listing_entries AS SELECT 0 AS position,
-  x'' AS article, x'' AS fingerprint, x'' AS said, 0 AS enabled, 0 AS draft WHERE 0;";
 
 /// A request that creates an article now ends when the article's id is in its file, so there is no table of unconfirmed
 /// ids any more. An article of that table counts as being restored, so that its missing file does not delete it.
@@ -323,18 +307,16 @@ INSERT OR REPLACE INTO meta SELECT 'restoring', ids FROM (
   WHERE number > 0;
 DROP TABLE unconfirmed_ids;
 "#;
-/// Hides the intents that this step and earlier steps delete: a database that lacks an earlier step lacks this step,
-/// too.
-const WITHOUT_CREATIONS: &str = r#"
-CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
-  AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%' AND json NOT LIKE '{"clear_copy"%'
-  AND json NOT LIKE '{"create_category"%' AND json NOT LIKE '{"update_category"%';
-"#;
 
-/// The rows of `waiting` (kind, key, JSON) from the lists that `meta` had before.
-macro_rules! waiting_from_meta {
-    () => {
-        "SELECT iif(list = 'undone', 'failed', list) AS kind,
+/// A row for each action that waits, from the lists that `meta` had before.
+const WAITING: &str = "
+CREATE TABLE IF NOT EXISTS waiting (
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  json TEXT NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+INSERT OR REPLACE INTO waiting SELECT iif(list = 'undone', 'failed', list) AS kind,
     value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path') AS key, value AS json
   FROM (SELECT key AS list, value AS stored FROM main.meta WHERE key IN ('held', 'undone')
     AND json_valid(value)), json_each(stored)
@@ -344,25 +326,9 @@ macro_rules! waiting_from_meta {
   WHERE type = 'text'
   UNION ALL SELECT 'gone_back', key, json_array(key, value)
   FROM (SELECT value AS stored FROM main.meta WHERE key = 'gone_back' AND json_valid(value)), json_each(stored)
-  WHERE type = 'integer';"
-    };
-}
-/// A row for each action that waits.
-const WAITING: &str = concat!(
-    "
-CREATE TABLE IF NOT EXISTS waiting (
-  kind TEXT NOT NULL,
-  key TEXT NOT NULL,
-  json TEXT NOT NULL,
-  PRIMARY KEY (kind, key)
-) STRICT, WITHOUT ROWID;
-INSERT OR REPLACE INTO waiting ",
-    waiting_from_meta!(),
-    "
+  WHERE type = 'integer';
 DELETE FROM meta WHERE key IN ('held', 'undone', 'restoring', 'gone_back');
-"
-);
-const WITHOUT_WAITING: &str = concat!("CREATE TEMP VIEW waiting AS ", waiting_from_meta!());
+";
 
 /// The log of an article is read for each deleted article of a folder.
 const EVENTS_BY_ARTICLE: &str =

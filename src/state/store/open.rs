@@ -78,15 +78,7 @@ impl Store {
 
     /// Copies everything into a store in memory, which is independent of this one from then on.
     pub fn copy(&self) -> Outcome<Self> {
-        let mut conn = Connection::open_in_memory()?;
-        // A database in memory cannot take pages of another size.
-        let page: i64 = self
-            .conn
-            .query_row("PRAGMA page_size", [], |row| row.get(0))?;
-        conn.pragma_update(None, "page_size", page)?;
-        Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
-        prepare(&conn)?;
-        Ok(Self::of(conn, None, None))
+        Ok(Self::of(copy(&self.conn)?, None, None))
     }
 
     fn of(conn: Connection, path: Option<PathBuf>, identity: Option<Identity>) -> Self {
@@ -153,11 +145,17 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
     }
 }
 
-fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
+fn read_or_none(mut conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
     prepare(&conn)?;
     migrate::refuse_programs(&conn)?;
-    if !migrate::make_readable(&conn, schema::STEPS)? {
+    let taken = migrate::taken(&conn, schema::STEPS)?;
+    if taken == 0 {
         return Ok(None);
+    }
+    if taken < schema::STEPS.len() {
+        // `status`, a dry run and `restore` leave an older database as it is.
+        conn = copy(&conn)?;
+        migrate::take_steps(&mut conn, schema::STEPS)?;
     }
     let Some(bound) = bound_to(&conn)? else {
         return Ok(None);
@@ -174,6 +172,17 @@ fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<C
         }));
     }
     Ok(Some(conn))
+}
+
+/// Copies a database into memory.
+fn copy(from: &Connection) -> rusqlite::Result<Connection> {
+    let mut conn = Connection::open_in_memory()?;
+    // A database in memory cannot take pages of another size.
+    let page: i64 = from.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    conn.pragma_update(None, "page_size", page)?;
+    Backup::new(from, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+    prepare(&conn)?;
+    Ok(conn)
 }
 
 /// The folder is resolved already: a database that is a link itself is refused.
