@@ -9,7 +9,7 @@ use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 /// Reads how many steps a database has taken.
-pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
+fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
