@@ -255,8 +255,19 @@ impl Client {
         Ok(counted)
     }
 
+    /// Waits until the budget has room for requests. Fails if that takes too long.
+    pub(super) async fn find_room(&self, call: &Call<'_>, requests: u32) -> Answer<()> {
+        let budget = &self.options.budget;
+        while let Err(refusal) = budget.check(requests, call.purpose).await {
+            self.make_room(call, refusal).await?;
+            // Processes that wait for the same room must not begin together, or none could finish.
+            budget.clock().sleep(MAX_JITTER.mul_f64(jitter())).await;
+        }
+        Ok(())
+    }
+
     /// Waits until the budget may have room. Fails if that takes too long.
-    pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Answer<()> {
+    async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Answer<()> {
         match refusal {
             Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in, None).await,
             Refusal::Blocked { free_in } if free_in <= MAX_WAIT => {
@@ -337,16 +348,8 @@ impl Service for Client {
 
     async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         let call = self.call(Verb::Get, "", purpose);
-        self.until_stopped(&call, async {
-            let budget = &self.options.budget;
-            while let Err(refusal) = budget.check(requests, purpose).await {
-                self.make_room(&call, refusal).await?;
-                // Processes that wait for the same room must not begin together, or none could finish.
-                budget.clock().sleep(MAX_JITTER.mul_f64(jitter())).await;
-            }
-            Ok(())
-        })
-        .await
+        self.until_stopped(&call, self.find_room(&call, requests))
+            .await
     }
 }
 

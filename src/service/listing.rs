@@ -87,7 +87,11 @@ impl Client {
             }
             total = page.total;
             self.check_share(&call, visited.len() as u64 + page.left)?;
-            self.check_pages(&call, page.left).await?;
+            // Half a listing is useless.
+            if visited.len() == 1 && page.left > 0 {
+                let left = u32::try_from(page.left).unwrap_or(u32::MAX);
+                self.find_room(&call, left).await?;
+            }
             let next = match page.next {
                 Next::End => {
                     return self.end(&call, reader, total, whole, visited.len());
@@ -106,19 +110,6 @@ impl Client {
             validator: request.validator.as_ref(),
             ..self.call(Verb::Get, &path, request.purpose)
         }
-    }
-
-    /// Fails before a listing that the day has no room for, because half a listing is useless.
-    async fn check_pages(&self, call: &Call<'_>, left: u64) -> Answer<()> {
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
-        if left == 0 {
-            return Ok(());
-        }
-        let budget = &self.options.budget;
-        while let Err(refusal) = budget.check_day(left, call.purpose).await {
-            self.make_room(call, refusal).await?;
-        }
-        Ok(())
     }
 
     /// Ends an endless listing long before the day is spent.
@@ -185,8 +176,8 @@ impl Client {
         reader: &mut EntryReader<'_>,
     ) -> Answer<ListEnd> {
         let call = self.list_call(request);
-        self.check_pages(&call, request.categories.len() as u64)
-            .await?;
+        let number = u32::try_from(request.categories.len()).unwrap_or(u32::MAX);
+        self.find_room(&call, number).await?;
         for &id in &request.categories {
             match self.stream_category(id, request.purpose, reader).await {
                 Ok(category) => reader.category(category),

@@ -129,12 +129,6 @@ impl Budget {
             .await?
     }
 
-    /// Returns whether the day has room for requests, and counts none.
-    pub async fn check_day(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|counts, now| self.day_verdict(counts, now, purpose, requests))
-            .await?
-    }
-
     /// Uncounts a request that never left this machine, because there was no connection.
     pub async fn uncount(&self, counted: Moment) -> Result<(), Refusal> {
         self.turn(|counts, now| counts.uncount(counted, now)).await
@@ -224,7 +218,11 @@ impl Budget {
         purpose: Purpose,
         requests: u32,
     ) -> Result<(), Refusal> {
-        self.day_verdict(counts, now, purpose, requests)?;
+        let per_day = self.share(self.limits.per_day, purpose);
+        let room = per_day - (requests.clamp(1, per_day) - 1);
+        if let Some(free_in) = counts.free_in(now, DAY_MS, room) {
+            return Err(Refusal::Day { free_in });
+        }
         let per_minute = self.share(counts.per_minute(&self.limits), purpose);
         let needed = requests.clamp(1, per_minute.div_ceil(2).max(2).min(per_minute));
         let minute = counts.free_in(now, MINUTE_MS, per_minute - (needed - 1));
@@ -236,19 +234,6 @@ impl Budget {
             (_, Some(free_in)) => Err(Refusal::Minute { free_in }),
             (_, None) => Ok(()),
         }
-    }
-
-    fn day_verdict(
-        &self,
-        counts: &Counts,
-        now: Moment,
-        purpose: Purpose,
-        requests: u32,
-    ) -> Result<(), Refusal> {
-        let per_day = self.share(self.limits.per_day, purpose);
-        let room = per_day - (requests.clamp(1, per_day) - 1);
-        let free_in = counts.free_in(now, DAY_MS, room);
-        free_in.map_or(Ok(()), |free_in| Err(Refusal::Day { free_in }))
     }
 
     /// Returns the part of a limit that a purpose may spend: at least one request, or polls would never run.
