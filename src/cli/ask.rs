@@ -238,7 +238,7 @@ async fn once<T>(
     let notify: Notify = Arc::new(move |note: WaitNote| match note.reason {
         WaitReason::Minute | WaitReason::Throttled => out.note(note.to_string()),
         // The receiver is gone after the first note.
-        WaitReason::Again | WaitReason::Silent | WaitReason::Stalled => {
+        WaitReason::Again | WaitReason::Silent => {
             tell.send(note.cause).ok();
         }
     });

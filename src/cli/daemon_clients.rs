@@ -110,7 +110,7 @@ impl<'r> Clients<'r> {
             let gets_ahead = match note.reason {
                 WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
                 // A wait for a silent service is no progress.
-                WaitReason::Silent | WaitReason::Stalled => false,
+                WaitReason::Silent => false,
             };
             if gets_ahead {
                 let now = tokio::time::Instant::now();

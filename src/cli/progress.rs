@@ -286,7 +286,7 @@ mod tests {
         progress.wait(&silent);
         assert_eq!(
             progress.bar.message(),
-            "the service has not answered yet (pushing, 30 of 90; about 1m in all)"
+            "the service is silent (pushing, 30 of 90; about 1m in all)"
         );
         assert_eq!(in_seconds(Duration::from_millis(64_900)), "1m 5s");
         progress.finish();

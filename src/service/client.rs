@@ -164,7 +164,7 @@ impl Client {
                 .body(body.clone());
         }
         failpoint::pass("service: before a request");
-        let response = match self.await_answer(request.send()).await {
+        let response = match self.await_sign(request.send()).await {
             Ok(response) => response,
             Err(error) => {
                 if never_left(&error) {

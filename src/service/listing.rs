@@ -273,7 +273,7 @@ impl Client {
         let mut splitter = Splitter::new(paths, caps);
         let mut bytes = 0_u64;
         while let Some(chunk) = self
-            .await_more(response.chunk())
+            .await_sign(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {

@@ -99,10 +99,8 @@ pub enum WaitReason {
     Throttled,
     /// The service did not answer; the request will be repeated.
     Again,
-    /// No answer has come yet: the wait is the longest possible one.
+    /// No answer comes, or it does not continue: the wait is the longest possible one.
     Silent,
-    /// The answer has begun, but does not continue: the wait is the longest possible one.
-    Stalled,
 }
 
 impl WaitNote {
@@ -131,7 +129,7 @@ impl WaitNote {
 
     /// Returns whether the wait may end earlier.
     pub const fn is_most(&self) -> bool {
-        matches!(self.reason, WaitReason::Silent | WaitReason::Stalled)
+        matches!(self.reason, WaitReason::Silent)
     }
 }
 
@@ -147,8 +145,7 @@ impl fmt::Display for WaitReason {
             Self::Minute => "the budget of this minute is spent",
             Self::Throttled => "the service asked for a pause",
             Self::Again => "the service did not answer",
-            Self::Silent => "the service has not answered yet",
-            Self::Stalled => "the service stopped in the middle of its answer",
+            Self::Silent => "the service is silent",
         })
     }
 }

@@ -30,7 +30,7 @@ impl Client {
         let content_type = header(response.headers(), &CONTENT_TYPE).map(str::to_owned);
         let mut body = Vec::new();
         while let Some(chunk) = self
-            .await_more(response.chunk())
+            .await_sign(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {
@@ -50,7 +50,7 @@ impl Client {
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while body.len() < MESSAGE_BYTES {
-            match self.await_more(response.chunk()).await {
+            match self.await_sign(response.chunk()).await {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
                 Err(error) if status == 404 => return self.broken(call, Some(status), error),
@@ -161,17 +161,8 @@ impl Client {
         shown
     }
 
-    /// Waits for an answer to begin.
-    pub(super) async fn await_answer<T>(&self, sign: impl Future<Output = T>) -> T {
-        self.with_notice(WaitReason::Silent, sign).await
-    }
-
-    /// Waits for the next part of an answer.
-    pub(super) async fn await_more<T>(&self, sign: impl Future<Output = T>) -> T {
-        self.with_notice(WaitReason::Stalled, sign).await
-    }
-
-    async fn with_notice<T>(&self, reason: WaitReason, sign: impl Future<Output = T>) -> T {
+    /// Waits for the beginning or the next part of an answer.
+    pub(super) async fn await_sign<T>(&self, sign: impl Future<Output = T>) -> T {
         let Some(notify) = &self.options.notify else {
             return sign.await;
         };
@@ -180,7 +171,7 @@ impl Client {
             return came;
         }
         notify(WaitNote {
-            reason,
+            reason: WaitReason::Silent,
             wait: self.options.idle_timeout.saturating_sub(NOTICE_AFTER),
             cause: None,
         });
