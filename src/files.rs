@@ -14,17 +14,11 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Writes a file with a temporary name (0600), durable on disk.
-pub(crate) fn temporary(folder: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new_in(folder)?;
+/// Writes or replaces a file (0600) in an existing folder.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(path))?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
-    Ok(file)
-}
-
-/// Writes or replaces a file in an existing folder.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let file = temporary(path.parent().unwrap_or(path), content)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

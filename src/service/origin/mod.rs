@@ -91,7 +91,6 @@ pub fn check_origin(
     let folder = dir.join("origins");
     let visit = FirstVisit {
         path: folder.join(token.fingerprint(&["origin"])),
-        folder,
         origin: origin.clone(),
         trust,
     };
@@ -103,14 +102,13 @@ pub fn check_origin(
         return Err(visit.elsewhere(known));
     }
     // If the folder cannot be made, the token cannot be bound, so it is not sent.
-    files::make_folder(&visit.folder).map_err(|source| visit.unknown(source))?;
+    files::make_folder(&folder).map_err(|source| visit.unknown(source))?;
     Ok(Some(visit))
 }
 
 /// An origin that receives a token for the first time.
 #[derive(Clone, Debug)]
 pub struct FirstVisit {
-    folder: PathBuf,
     path: PathBuf,
     origin: Origin,
     trust: bool,
@@ -119,16 +117,11 @@ pub struct FirstVisit {
 impl FirstVisit {
     /// Records that the token belongs to this origin.
     pub fn remember(&self) -> Result<(), OriginError> {
-        // If two processes are first at the same time, one creates the file, and the other reads the origin in it.
-        let first = format!("{}\n", self.origin);
-        if write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
-            return Ok(());
-        }
         let mut known = self.known()?;
         if known.iter().any(|known| known == self.origin.as_str()) {
             return Ok(());
         }
-        if !self.trust {
+        if !known.is_empty() && !self.trust {
             return Err(self.elsewhere(known));
         }
         known.push(self.origin.to_string());
@@ -164,18 +157,6 @@ impl FirstVisit {
             path: self.path.clone(),
             source,
         }
-    }
-}
-
-/// Creates a file, whole or not at all. Returns false if the file exists.
-fn write_new(folder: &Path, path: &Path, text: &str) -> io::Result<bool> {
-    if path.try_exists()? {
-        return Ok(false);
-    }
-    match files::temporary(folder, text.as_bytes())?.persist_noclobber(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error.error),
     }
 }
 
