@@ -31,56 +31,34 @@ const AT_ONCE: i64 = 2_000;
 /// The key in `meta` of the moment when the last pruning was complete.
 const PRUNED_AT: &str = "pruned_at";
 
-/// The rows that one call removed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Pruned {
-    /// Versions.
-    pub versions: usize,
-    /// Bodies.
-    pub bodies: usize,
-    /// Whether the next call has more to do.
-    pub more: bool,
-}
-
 /// Deletes the versions, bodies and log lines that need not be kept.
 ///
-/// `keep_versions` counts per subject; zero keeps one.
+/// `keep_versions` counts per subject; zero keeps one. Returns whether the next call has more to do.
 pub fn prune(
     store: &mut Store,
     keep_days: u32,
     keep_versions: u32,
     now: Timestamp,
-) -> Outcome<Pruned> {
+) -> Outcome<bool> {
     // An unfinished change of the mirror needs the versions that it names.
     if rested(store, now)? || !store.journal()?.is_empty() {
-        return Ok(Pruned::default());
+        return Ok(false);
     }
     let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
     let is_pending = !store.pending_requests()?.is_empty();
     store.write_at(now, |tx| {
-        let unnamed_since = now.before(DAY);
-        let (mut versions, mut bodies, mut events) = (0, 0, 0);
-        let [old_versions, old_bodies, old_events] = tx.is_old(cutoff, unnamed_since)?;
-        if old_versions && !is_pending {
-            versions = tx.prune_versions(cutoff, keep_versions.max(1))?;
-        }
-        if old_bodies && !is_pending {
-            bodies = tx.prune_bodies(unnamed_since)?;
-        }
-        if old_events {
-            events = tx.prune_events(cutoff)?;
+        let mut removed = vec![tx.prune_events(cutoff)?];
+        if !is_pending {
+            removed.push(tx.prune_versions(cutoff, keep_versions.max(1))?);
+            removed.push(tx.prune_bodies(now.before(DAY))?);
         }
         tx.prune_guards(now)?;
         let full = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
-        let more = versions >= full || bodies >= full || events >= full;
-        if !more {
+        let has_more = removed.into_iter().any(|rows| rows >= full);
+        if !has_more {
             tx.put_value(PRUNED_AT, Some(&now))?;
         }
-        Ok(Pruned {
-            versions,
-            bodies,
-            more,
-        })
+        Ok(has_more)
     })
 }
 
@@ -91,18 +69,6 @@ fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
 }
 
 impl Writing<'_> {
-    /// Returns whether any version, any body and any event is old enough to be deleted, because a search for the rows
-    /// to delete takes much longer.
-    fn is_old(&mut self, cutoff: Timestamp, unnamed_since: Timestamp) -> Outcome<[bool; 3]> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM versions WHERE at < ?1), \
-                   EXISTS (SELECT 1 FROM bodies WHERE put_at < ?2), \
-                   EXISTS (SELECT 1 FROM events WHERE at < ?1)";
-        let mut query = self.sql()?.prepare_cached(sql)?;
-        Ok(query.query_row([cutoff, unnamed_since], |row| {
-            Ok([row.get(0)?, row.get(1)?, row.get(2)?])
-        })?)
-    }
-
     fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> Outcome<usize> {
         self.run_and_count(
             "DELETE FROM versions WHERE (subject, number) IN ( \
