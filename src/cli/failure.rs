@@ -215,10 +215,9 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
         state::ErrorKind::ForeignBinding { .. } => (ExitCode::Usage, None),
         state::ErrorKind::Busy => (ExitCode::Retry, None),
         // The error's text names the remedy.
-        state::ErrorKind::Corrupt
-        | state::ErrorKind::NotAFile
-        | state::ErrorKind::Gone
-        | state::ErrorKind::Newer { .. } => (ExitCode::Failed, None),
+        state::ErrorKind::Corrupt | state::ErrorKind::Gone | state::ErrorKind::Newer { .. } => {
+            (ExitCode::Failed, None)
+        }
     }
 }
 

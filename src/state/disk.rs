@@ -3,7 +3,7 @@
 //! SQLite gives `-wal` and `-shm` the permissions of the database, so the database is made private before it holds
 //! anything. The content of the database is not known here.
 
-use super::{ErrorKind, Outcome, StateError};
+use super::{Outcome, StateError};
 use crate::files::if_there;
 use std::{
     ffi::OsString,
@@ -38,7 +38,7 @@ pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
 fn regular(path: PathBuf) -> Outcome<PathBuf> {
     match fs::symlink_metadata(&path) {
         Ok(found) if !found.is_file() && !found.is_symlink() => {
-            Err(StateError::new(ErrorKind::NotAFile).at(Some(&path)))
+            Err(StateError::corrupt("it is not a regular file").at(Some(&path)))
         }
         Ok(_) | Err(_) => Ok(path),
     }

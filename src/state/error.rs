@@ -15,10 +15,8 @@ pub type Outcome<T> = Result<T, StateError>;
 /// The kind of a failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// The file is damaged, or is no state of kbsync. It is never replaced silently.
+    /// The file is damaged, or is no file, or no state of kbsync. It is never replaced silently.
     Corrupt,
-    /// A pipe, a device or a folder is in the place of the database.
-    NotAFile,
     /// A later kbsync wrote the database.
     Newer {
         /// The version of its schema.
@@ -111,9 +109,6 @@ impl fmt::Display for StateError {
             ErrorKind::Corrupt => f.write_str(
                 ": the file is damaged, or another program changed it; move it away and run `kbsync sync`, which \
                  pairs files and articles anew (only the history is lost)",
-            ),
-            ErrorKind::NotAFile => f.write_str(
-                ": it is not a regular file; move it away and run `kbsync sync`, which pairs files and articles anew",
             ),
             ErrorKind::Newer { found, known } => write!(
                 f,

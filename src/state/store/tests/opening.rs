@@ -566,9 +566,10 @@ fn f130_a_pipe_is_no_database_and_nobody_waits_for_it() {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).expect("a pipe");
-    assert_eq!(kind_of(dir.path()), ErrorKind::NotAFile);
+    assert_eq!(kind_of(dir.path()), ErrorKind::Corrupt);
     let error = Store::open_read_only(dir.path(), None).expect_err("refused");
-    assert_eq!(error.kind, ErrorKind::NotAFile);
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert!(error.to_string().contains("it is not a regular file"));
 }
 
 #[test]
