@@ -74,20 +74,17 @@ pub struct Job {
     pub scope: Scope,
     /// Paths in motion, and removed paths in their grace time: their state counts as unknown in this cycle.
     pub in_motion: BTreeSet<String>,
-    /// Why all removals are held because of git.
-    pub git_hold: Option<String>,
     /// The repositories around the mirror when the cycle began.
     pub git: Vec<Known>,
 }
 
 impl Job {
-    /// Makes a job that holds the removals which git may have made.
+    /// Makes a job without paths in motion.
     pub fn new(trigger: Trigger, scope: Scope, git: Vec<Known>) -> Self {
         Self {
             trigger,
             scope,
             in_motion: BTreeSet::new(),
-            git_hold: git.iter().find_map(Known::hold).map(str::to_owned),
             git,
         }
     }
@@ -266,7 +263,6 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     };
     let background = CycleRequest {
         cause: Cause::Background,
-        git_hold: job.git_hold.clone(),
         ..CycleRequest::new(Direction::Both)
     };
     Some(match &job.scope {
@@ -290,10 +286,7 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
             look: files(due, prefix).map_or(Look::Whole, Look::Paths),
             ..background
         },
-        Scope::Command(command) => CycleRequest {
-            git_hold: job.git_hold.clone(),
-            ..from_command(command, prefix)?
-        },
+        Scope::Command(command) => from_command(command, prefix)?,
     })
 }
 

@@ -76,11 +76,6 @@ pub(super) fn by_git(
     let removals = removals.filter_map(|action| Some((action.path.clone(), action.id?)));
     // Two articles may have their files at one path.
     let mut removals: Vec<(String, ArticleId)> = removals.collect();
-    // With a reason that covers all removals, there is nothing to ask.
-    if let Some(why) = &observed.request.git_hold {
-        let all = std::mem::take(&mut removals);
-        found.removed = all.into_iter().map(|(_, id)| (id, why.clone())).collect();
-    }
     if !git.is_there() {
         return Ok(found);
     }

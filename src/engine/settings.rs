@@ -142,8 +142,6 @@ pub struct CycleRequest {
     pub prefer: Option<OnConflict>,
     /// A person's choices for conflicts.
     pub resolve: BTreeMap<ArticleId, Decision>,
-    /// The reason, if any, that git forbids deletions on the service.
-    pub git_hold: Option<String>,
     /// The cause of the cycle.
     pub cause: Cause,
     /// The share of the request budget to use.
@@ -177,7 +175,6 @@ impl CycleRequest {
             new_categories: NewCategories::Ask,
             prefer: None,
             resolve: BTreeMap::new(),
-            git_hold: None,
             cause: Cause::Command,
             purpose: Purpose::Push,
         }

@@ -221,19 +221,6 @@ impl Known {
     pub fn not_published(&self) -> Option<Pause> {
         self.published.refuses(&self.git, &self.state)
     }
-
-    /// Returns why every removal is held; `None`: not all are held. With a published branch, the [`super::View`] judges
-    /// a moved HEAD file by file.
-    pub fn hold(&self) -> Option<&'static str> {
-        if self.state.sparse {
-            return Some(super::SPARSE);
-        }
-        let (Some(agreed), Some(now)) = (&self.agreed, &self.state.head) else {
-            return Some(super::UNKNOWN);
-        };
-        let judged = self.published.name().is_some();
-        (!judged && self.git.moved(agreed, now)).then_some(super::HOLD)
-    }
 }
 
 /// Looks at each repository around the folders of the workspaces once. Each folder comes with its path prefix;

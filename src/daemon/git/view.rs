@@ -72,7 +72,7 @@ impl View {
         let Some(before) = self.before(&git) else {
             return all(UNKNOWN);
         };
-        if state.sparse {
+        if before.state.sparse || state.sparse {
             return all(SPARSE);
         }
         // A checkout moves HEAD last: until then only its lock shows the checkout.

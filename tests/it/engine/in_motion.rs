@@ -6,11 +6,14 @@ use crate::support::look::{articles, both, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, PathsInMotion};
-use kbsync::engine::{Checkout, Clock as _, Contents, GitView, Since, SystemClock};
+use kbsync::engine::{Checkout, Clock as _, Contents, GitView, NoGit, Since, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicIsize, Ordering},
+};
 use uuid::Uuid;
 
 /// `a/one.html`, `a/two.html` and `b/three.html`, synced.
@@ -273,24 +276,21 @@ async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     assert_eq!(lines(&report), [""; 0]);
     assert_eq!(world.sandbox().articles().len(), 3);
     // A held deletion waits for a person, whatever else changes in its folder.
-    let held = CycleRequest {
-        git_hold: Some("git".to_owned()),
-        ..said_after_all_this()
-    };
-    let report = engine.cycle(&held).await.expect("a cycle");
-    assert_eq!(lines(&report), ["delete remote a/one.html held"]);
-    let held = CycleRequest {
-        in_motion: since.in_motion,
-        ..held
-    };
+    engine.set_git(Arc::new(Moved));
+    let report = engine.cycle(&said_after_all_this()).await;
+    assert_eq!(
+        lines(&report.expect("a cycle")),
+        ["delete remote a/one.html held"]
+    );
     world.edit("a/two.html", "Two.", "Mine.");
     world.write("a/.two.html.swp", "");
-    let report = engine.cycle(&held).await.expect("a cycle");
+    let report = engine.cycle(&since).await.expect("a cycle");
     assert!(
         lines(&report).contains(&"delete remote a/one.html held".to_owned()),
         "{:?}",
         lines(&report)
     );
+    engine.set_git(Arc::new(NoGit));
     let report = engine.cycle(&said_after_all_this()).await;
     assert_eq!(
         lines(&report.expect("a cycle")),
@@ -337,7 +337,7 @@ async fn f084_a_checkout_in_the_middle_of_a_plan_ends_the_cycle() {
         .edit(three, |article| article.text = "<p>Theirs.</p>".into());
     let mut engine = world.engine();
     // The look before the plan, and the one before the first step.
-    engine.set_git(std::sync::Arc::new(Leaves(AtomicIsize::new(2))));
+    engine.set_git(Arc::new(Leaves(AtomicIsize::new(2))));
     let report = engine.cycle(&both()).await.expect("a cycle");
     let done = lines(&report).into_iter();
     let done = done.filter(|line| line.ends_with("done")).count();
@@ -387,7 +387,7 @@ async fn what_git_does_during_the_scan_holds_what_is_missing_then() {
     let (world, ..) = world().await;
     world.remove("a/one.html");
     let mut engine = world.engine();
-    engine.set_git(std::sync::Arc::new(Moved));
+    engine.set_git(Arc::new(Moved));
     let report = engine.cycle(&both()).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote a/one.html held"]);
     drop(engine);

@@ -8,12 +8,29 @@ use super::token::Tokens;
 use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
+use kbsync::engine::{GitView, NoGit};
 use kbsync::model::{ArticleId, Place, Side, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
 use kbsync::reconcile::snapshot::{Decision, Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A git view in which HEAD moved, so that git may have removed every missing file.
+struct HeadMoved;
+
+impl GitView for HeadMoved {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
+        let gone = gone.iter();
+        gone.map(|path| (path.clone(), "git moved HEAD".to_owned()))
+            .collect()
+    }
+}
 
 impl Run<'_> {
     pub(super) fn command(&mut self, command: Command, was_settled: bool) {
@@ -35,7 +52,11 @@ impl Run<'_> {
             Command::Approve => self.approve(&request),
             Command::Moved => {
                 self.shared.lock().ledger.head_moved = true;
+                self.engine().set_git(Arc::new(HeadMoved));
                 self.cycle(&request, false);
+                if let Some(engine) = &mut self.engine {
+                    engine.set_git(Arc::new(NoGit));
+                }
                 self.shared.lock().ledger.head_moved = false;
             }
             Command::InMotion { at } => self.in_motion(at, &request),
@@ -70,7 +91,7 @@ impl Run<'_> {
     fn request(&mut self, command: Command) -> Option<CycleRequest> {
         let both = asked(Direction::Both);
         Some(match command {
-            Command::Sync | Command::Approve | Command::DryThenSync => both,
+            Command::Sync | Command::Approve | Command::DryThenSync | Command::Moved => both,
             Command::Poll => CycleRequest {
                 purpose: Purpose::Poll,
                 ..both
@@ -100,10 +121,6 @@ impl Run<'_> {
             },
             Command::AllowDeletes => CycleRequest {
                 allow_deletes: true,
-                ..both
-            },
-            Command::Moved => CycleRequest {
-                git_hold: Some("git moved HEAD".to_owned()),
                 ..both
             },
             Command::InMotion { at } => CycleRequest {

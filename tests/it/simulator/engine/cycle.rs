@@ -115,7 +115,7 @@ impl Run<'_> {
         let complete = report.stopped.is_none()
             && request.scope.is_empty()
             && request.in_motion.paths.is_empty()
-            && request.git_hold.is_none()
+            && !world.ledger.head_moved
             && request.direction == Direction::Both;
         let whole = complete && !world.troubled;
         if report.outcome == ExitCode::Failed && !world.troubled {
