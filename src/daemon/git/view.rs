@@ -1,7 +1,7 @@
 //! Answers the engine's questions about git for one workspace.
 //!
-//! A view is built before a cycle and answers after the cycle's scan, so a HEAD that moved in between is noticed.
-//! Nothing is written.
+//! A view is built before a cycle and answers after the cycle's scan. If HEAD moved in between, `checkout` ends the
+//! cycle before anything is sent, so the other answers need not notice the move. Nothing is written.
 
 use super::{
     Git, GitState, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
@@ -38,26 +38,6 @@ impl View {
         self.before.iter().find(|known| known.git == *git)
     }
 
-    /// Returns the repository, if git moved nothing since the scan; `None`: there is no repository.
-    fn at_rest(&self) -> Result<Option<(Git, GitState)>, String> {
-        let Some(git) = Git::find(&self.folder) else {
-            return Ok(None);
-        };
-        let state = git.state();
-        // Files change before HEAD does.
-        if let Some(busy) = state.busy {
-            return Err(busy.to_string());
-        }
-        let before = self.before(&git);
-        if before.is_some_and(|known| known.state.head != state.head) {
-            return Err(MOVED_JUST_NOW.to_owned());
-        }
-        match before.and_then(|known| known.published.refuses(&git, &state)) {
-            Some(why) => Err(why.to_string()),
-            None => Ok(Some((git, state))),
-        }
-    }
-
     /// Returns the files that git may have removed, and the reason.
     fn removed_by_git(
         &self,
@@ -84,14 +64,9 @@ impl View {
         if let Some(why) = before.published.refuses(&git, &state) {
             return all(&format!("{why}: no article is deleted"));
         }
-        let (Some(agreed), Some(at_first), Some(now)) =
-            (&before.agreed, &before.state.head, &state.head)
-        else {
+        let (Some(agreed), Some(now)) = (&before.agreed, &state.head) else {
             return all(UNKNOWN);
         };
-        if git.moved(at_first, now) {
-            return all(HOLD);
-        }
         let objects = Objects::around(&self.folder);
         if !git.moved(agreed, now) {
             // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. If HEAD
@@ -155,12 +130,12 @@ impl GitView for View {
     }
 
     fn committed(&self, paths: &BTreeSet<String>) -> Result<Contents, String> {
-        let Some((_, state)) = self.at_rest()? else {
+        let Some(git) = Git::find(&self.folder) else {
             return Ok(Contents::new());
         };
         let objects = Objects::around(&self.folder);
         let mut contents = Contents::new();
-        read(&objects, &head(&state), paths, |path, content| {
+        read(&objects, &head(&git.state()), paths, |path, content| {
             contents.insert(path, content);
         })
         .map_err(|why| why.to_string())?;
@@ -168,7 +143,7 @@ impl GitView for View {
     }
 
     fn committed_since(&self, paths: &BTreeSet<String>) -> Result<Since, String> {
-        let Some((git, state)) = self.at_rest()? else {
+        let Some(git) = Git::find(&self.folder) else {
             return Ok(Since::default());
         };
         let known = self.before(&git);
@@ -176,7 +151,7 @@ impl GitView for View {
         else {
             return Ok(Since::default());
         };
-        let (objects, head) = (Objects::around(&self.folder), head(&state));
+        let (objects, head) = (Objects::around(&self.folder), head(&git.state()));
         let by_own_commits = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
         // Commits of the published branch that HEAD does not share were lost by a rebase or a reset, so the merge base
         // is the start. Where every branch is published, HEAD may also have switched branches on purpose, so only a
