@@ -1,7 +1,7 @@
 //! The real cycles: the engines of all workspaces behind the port of the loop.
 
 use super::control::Refusal;
-use super::debounce::{DuePaths, Touch};
+use super::debounce::DuePaths;
 use super::git::{self, Known, Remembered};
 use super::job::{CycleCommand, CycleOutcome, CycleRunner, Job, Scope, Trigger};
 use super::outage::Outage;
@@ -128,13 +128,6 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 )
             })
             .collect();
-        let changed = due.iter().filter(|(_, touch)| **touch == Touch::Changed);
-        let files: Vec<String> = changed
-            .filter_map(|(path, _)| file_of_copy(&checks, path))
-            .collect();
-        for file in files {
-            due.entry(file).or_insert(Touch::Changed);
-        }
         due.retain(|path, _| has_changed(&checks, path));
         due
     }
@@ -221,30 +214,11 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
     }
 }
 
-/// The checks of all workspaces, by their prefixes.
-type Checks<'e, D> = [(&'e str, PathCheck<'e, D>)];
-
-/// Returns the check of a path's workspace, and the path below the workspace's folder.
-fn check_of<'c, 'p, D>(
-    checks: &'c Checks<'_, D>,
-    path: &'p str,
-) -> Option<(&'c PathCheck<'c, D>, &'p str)> {
-    let mut checks = checks.iter();
-    checks.find_map(|(prefix, check)| Some((check, path.strip_prefix(prefix)?)))
-}
-
-/// Returns the path of the file in conflict that an event of its copy is about.
-fn file_of_copy<D: Disk>(checks: &Checks<'_, D>, path: &str) -> Option<String> {
-    let (check, below) = check_of(checks, path)?;
-    let (folder, file) = below.split_once('/')?;
-    let place = check.file_of_copy(&Place::new(folder, file))?;
-    let prefix = path.strip_suffix(below)?;
-    Some(format!("{prefix}{place}"))
-}
-
 /// Returns whether a path differs from the state of its workspace, by the checks of all workspaces with their prefixes.
-fn has_changed<D: Disk>(checks: &Checks<'_, D>, path: &str) -> bool {
-    let Some((check, below)) = check_of(checks, path) else {
+fn has_changed<D: Disk>(checks: &[(&str, PathCheck<'_, D>)], path: &str) -> bool {
+    let mut checks = checks.iter();
+    let found = checks.find_map(|(prefix, check)| Some((check, path.strip_prefix(prefix)?)));
+    let Some((check, below)) = found else {
         return false;
     };
     match below.split_once('/') {

@@ -155,9 +155,7 @@ impl<C: CycleRunner> EventLoop<C> {
     fn edited(&mut self, changed: &BTreeSet<String>) -> BTreeSet<String> {
         let saved = changed.iter().cloned();
         let saved = saved.map(|path| (path, Touch::Changed)).collect();
-        let edited = self.cycles.drop_unchanged(saved).into_keys();
-        // For a copy, its file in conflict was added.
-        edited.filter(|path| changed.contains(path)).collect()
+        self.cycles.drop_unchanged(saved).into_keys().collect()
     }
 
     /// Returns whether the daemon has lost its mirror, and logs why.

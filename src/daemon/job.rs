@@ -228,7 +228,7 @@ pub trait CycleRunner {
     fn refusal(&self, command: &CycleCommand) -> Option<Refusal>;
 
     /// Removes the paths that need no cycle because their files equal the state, as after kbsync's own writes (failures
-    /// row 79). For the copy of a conflict, adds the file in conflict.
+    /// row 79).
     fn drop_unchanged(&mut self, due: DuePaths) -> DuePaths;
 
     /// Returns whether every file is as recorded in the state, and nothing waits: a doubt then needs no cycle.

@@ -13,7 +13,7 @@ use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow};
-use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, fold};
+use crate::model::path::{CATEGORY_FILE, EXTENSION, fold};
 use crate::model::{ArticleId, CategoryId, Place, Stamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::place_in_conflict;
@@ -192,8 +192,6 @@ pub struct PathCheck<'e, D> {
 /// The paths that wait for a person.
 struct Waiting {
     conflicts: BTreeSet<Place>,
-    /// The places in conflict by their copies, each with `.html` in place of `.conflict.html`.
-    copies: BTreeMap<Place, Place>,
     held: BTreeSet<String>,
 }
 
@@ -201,15 +199,9 @@ impl<'e, D: Disk> PathCheck<'e, D> {
     pub(super) fn new(disk: &'e D, store: &'e Store) -> Self {
         let waiting = || {
             let conflicts = store.conflicts().ok()?;
-            let copies = conflicts.iter().filter_map(|row| {
-                let stem = row.copy.as_ref()?.strip_suffix(CONFLICT_EXTENSION)?;
-                let named = Place::new(&row.place.folder, format!("{stem}{EXTENSION}"));
-                Some((named, row.place.clone()))
-            });
             let held = open_actions::held(store).ok()?.into_iter();
             Some(Waiting {
-                copies: copies.collect(),
-                conflicts: conflicts.iter().map(|row| row.place.clone()).collect(),
+                conflicts: conflicts.into_iter().map(|row| row.place).collect(),
                 held: held.map(|held| held.path).collect(),
             })
         };
@@ -218,12 +210,6 @@ impl<'e, D: Disk> PathCheck<'e, D> {
             store,
             waiting: waiting(),
         }
-    }
-
-    /// Returns the file in conflict that an event of its copy is about. The event names the copy without `.conflict`,
-    /// and some copies are not named after the file.
-    pub fn file_of_copy(&self, named: &Place) -> Option<&Place> {
-        self.waiting.as_ref()?.copies.get(named)
     }
 
     /// Returns whether a file, or its absence, is what the state says.
