@@ -104,7 +104,8 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             .extend(stop_failure(&outcome.report, &*self.advise));
         self.token_rejected = outcome.outage == Some(Outage::TokenRejected);
         // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
-        let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
+        let may_spend = matches!(job.trigger, Trigger::Startup | Trigger::Rescan);
+        let is_poll = job.scope == Scope::Everything && !may_spend;
         outcome.outage = outcome
             .outage
             .filter(|outage| !(is_poll && outage.is_of_budget()));

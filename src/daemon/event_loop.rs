@@ -87,7 +87,7 @@ impl<C: CycleRunner> EventLoop<C> {
                     self.state.work_queue.note_missing(nothing, now.steady);
                     continue;
                 }
-                if let Scope::Everything | Scope::Mirror = next.job.scope {
+                if next.job.scope == Scope::Everything {
                     let missing = self.cycles.missing_files().into_iter().collect();
                     let in_motion = self.state.work_queue.note_missing(missing, now.steady);
                     next.job.in_motion.extend(in_motion);

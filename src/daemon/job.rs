@@ -24,17 +24,17 @@ use std::{
     future::Future,
 };
 
-/// Why a cycle runs.
+/// Why a cycle runs. Of several full cycles that wait, the first in this order runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Trigger {
     /// The daemon was started.
     Startup,
     /// Files were touched.
     Watch,
-    /// A poll is due.
-    Poll,
     /// A person or a signal asked for it.
     Manual,
+    /// A poll is due.
+    Poll,
     /// It is unknown which files were touched.
     Rescan,
 }
@@ -57,8 +57,6 @@ impl Trigger {
 pub enum Scope {
     /// The whole mirror and the whole workspace: fetches the listing once.
     Everything,
-    /// The whole mirror, and the articles whose files changed.
-    Mirror,
     /// These paths and their articles.
     Paths(DuePaths),
     /// The paths and options of a command.
@@ -99,7 +97,7 @@ impl Job {
     /// waits.
     pub fn agreed_heads(&self, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
         let covers_all_removals = match &self.scope {
-            Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
+            Scope::Everything | Scope::Paths(_) => true,
             Scope::Command(command) => {
                 command.direction.pushes() && command.scope.is_empty() && !command.dry_run
             }
@@ -171,7 +169,7 @@ impl Scope {
         match self {
             Self::Everything => true,
             Self::Command(command) => command.is_whole(),
-            Self::Mirror | Self::Paths(_) => false,
+            Self::Paths(_) => false,
         }
     }
 }
@@ -257,22 +255,22 @@ pub trait CycleRunner {
 /// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths sees most paths
 /// in motion as well, to recognise moves.
 pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
-    let in_motion = || PathsInMotion {
-        paths: below(job.in_motion.iter(), prefix).collect(),
-        ..PathsInMotion::default()
-    };
     let background = CycleRequest {
         cause: Cause::Background,
         ..CycleRequest::new(Direction::Both)
     };
     Some(match &job.scope {
         Scope::Everything => CycleRequest {
-            purpose: Purpose::Poll,
-            in_motion: in_motion(),
-            ..background
-        },
-        Scope::Mirror => CycleRequest {
-            in_motion: in_motion(),
+            // Changed files without an event are to be pushed.
+            purpose: if job.trigger == Trigger::Rescan {
+                Purpose::Push
+            } else {
+                Purpose::Poll
+            },
+            in_motion: PathsInMotion {
+                paths: below(job.in_motion.iter(), prefix).collect(),
+                ..PathsInMotion::default()
+            },
             ..background
         },
         Scope::Paths(due) => CycleRequest {
@@ -366,11 +364,11 @@ mod tests {
 
     #[test]
     fn f113_only_polls_leave_the_reserve_to_others() {
-        for (scope, purpose) in [
-            (Scope::Everything, Purpose::Poll),
-            (Scope::Mirror, Purpose::Push),
+        for (trigger, purpose) in [
+            (Trigger::Poll, Purpose::Poll),
+            (Trigger::Rescan, Purpose::Push),
         ] {
-            let job = Job::new(Trigger::Rescan, scope, Vec::new());
+            let job = Job::new(trigger, Scope::Everything, Vec::new());
             let request = request_for(&job, "").expect("it concerns the workspace");
             assert_eq!(request.purpose, purpose);
         }

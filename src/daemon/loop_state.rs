@@ -97,7 +97,7 @@ impl LoopState {
             Event::Doubt(cause) => {
                 tracing::info!(cause = %cause.word(), "the whole mirror is scanned");
                 self.status.metrics.rescan(cause.word());
-                self.work_queue.doubt(cause, now);
+                self.work_queue.doubt(cause);
             }
             Event::Watching(mode) => {
                 match &mode {

@@ -106,7 +106,7 @@ fn approvals_of<'c>(command: &'c CycleCommand, prefix: &str) -> Vec<&'c Approval
 fn command_of(job: &Job) -> Option<&CycleCommand> {
     match &job.scope {
         Scope::Command(command) if !command.dry_run => Some(command),
-        Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => None,
+        Scope::Command(_) | Scope::Everything | Scope::Paths(_) => None,
     }
 }
 

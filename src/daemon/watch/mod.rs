@@ -47,8 +47,6 @@ pub enum DoubtCause {
     Replaced,
     /// The watch changed from events to scans.
     Fallback,
-    /// A cycle over the whole mirror did not finish.
-    Unfinished,
 }
 
 impl DoubtCause {
@@ -60,7 +58,6 @@ impl DoubtCause {
             Self::Rules => "rules",
             Self::Replaced => "replaced",
             Self::Fallback => "fallback",
-            Self::Unfinished => "unfinished",
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::daemon::{
     job::{CycleOutcome, Job, Scope, Trigger},
     outage::{Outage, OutageChange},
     schedule::Moment,
-    watch::DoubtCause,
 };
 use crate::engine::StopCause;
 use crate::engine::report::{Line, Report, Status};
@@ -41,7 +40,6 @@ impl WorkQueue {
             }
         }
         let running = std::mem::take(&mut self.running);
-        let doubts = std::mem::take(&mut self.covered_doubts);
         if is_complete {
             self.done(&job.scope, now.steady);
         } else if outcome.outage.is_some() {
@@ -49,38 +47,28 @@ impl WorkQueue {
             self.full_cycle_since = None;
             self.add_earlier(running);
             match job.scope {
-                Scope::Everything => {
-                    self.full_cycle.get_or_insert(job.trigger);
-                }
-                Scope::Mirror => self.doubt(DoubtCause::Unfinished, now.steady),
+                Scope::Everything => self.want(job.trigger),
                 Scope::Paths(_) => {}
                 // A person sees the outcome of a command. The end of the outage is found without another command.
-                Scope::Command(_) => {
-                    self.full_cycle.get_or_insert(Trigger::Poll);
-                }
+                Scope::Command(_) => self.want(Trigger::Poll),
             }
         } else {
             let is_deferred = match job.scope {
                 Scope::Everything => {
                     // The cycle did not deal with these paths.
                     self.add_earlier(running);
-                    // A failed poll waits for its next time, so its doubts are queued again.
-                    for cause in doubts.into_keys() {
-                        self.doubt(cause, now.steady);
-                    }
-                    let by_git = is_ended_by_git(&outcome.report);
-                    if by_git {
+                    if is_ended_by_git(&outcome.report) {
                         // The files that git changed have no events left, so the full cycle is queued again.
-                        self.full_cycle.get_or_insert(job.trigger);
+                        self.want(job.trigger);
+                        false
+                    } else {
+                        // The next poll looks at everything, but it may be hours away.
+                        let again = matches!(job.trigger, Trigger::Startup | Trigger::Rescan);
+                        if again {
+                            self.deferred.full_cycle.get_or_insert(job.trigger);
+                        }
+                        again
                     }
-                    // The next poll looks at everything. After the start it may be hours away.
-                    let starts = !by_git && !self.deferred.had_full_cycle;
-                    self.deferred.startup |= starts;
-                    starts
-                }
-                Scope::Mirror => {
-                    self.deferred.doubt = true;
-                    true
                 }
                 Scope::Paths(_) => {
                     self.deferred.due.extend(running);
@@ -110,10 +98,11 @@ impl WorkQueue {
     fn done(&mut self, scope: &Scope, now: Instant) {
         let is_poll = scope.is_poll();
         let is_command = matches!(scope, Scope::Command(_));
-        self.deferred.startup &= !is_poll;
-        self.deferred.had_full_cycle |= is_poll;
+        if is_poll {
+            self.deferred.full_cycle = None;
+        }
         // Other work than the deferred work says nothing of its failure.
-        let did_deferred = self.deferred.had_full_cycle && self.deferred.is_empty();
+        let did_deferred = self.deferred.is_empty() && self.full_cycle.is_none();
         if is_poll || did_deferred && !is_command {
             self.deferred.backoff.record(None, now, now);
         }
@@ -121,9 +110,9 @@ impl WorkQueue {
 
     /// Returns the HEADs to store after a cycle: those that moved, in a mirror without waiting or held removals.
     pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
-        // A doubt or a queued full cycle may still find removals.
+        // A queued full cycle may still find removals.
         let is_partial = matches!(job.scope, Scope::Paths(_));
-        let may_find_more = is_partial && (!self.doubts.is_empty() || self.full_cycle.is_some());
+        let may_find_more = is_partial && self.full_cycle.is_some();
         // A path that became due while the cycle ran was not part of the cycle.
         let is_waiting =
             !(self.debounce.is_empty() && self.due.is_empty() && self.deferred.is_empty());

@@ -1,12 +1,13 @@
-//! The work queue: touched paths, doubts, polls and commands, and the rule which of them is next.
+//! The work queue: touched paths, full cycles and commands, and the rule which of them is next.
 //!
 //! Pure: the caller passes the time, and no file is read. The rules:
 //! - Work stays in the queue until a cycle has done it. Work that a cycle could not do is queued again.
 //! - A full cycle skips files in motion, but not a file that equals the state. If a skipped file turns out to be
 //!   unchanged, another full cycle follows.
 //! - An article that changed on the service after it was read is retried at once, a few times.
-//! - Commands go first, because a person waits. Pushes are next, then doubts, then polls. A doubt or a poll that
-//!   waited for too long goes before the pushes.
+//! - Commands go first, because a person waits. Pushes are next, then the full cycle. A full cycle that waited for too
+//!   long goes before the pushes.
+//! - A doubt is a full cycle that waits for files in motion. If no file has changed, the cycle is left out.
 //! - While git is busy, or another branch than the published one is checked out, or during an outage, only commands
 //!   and plans run.
 //! - The first job is a full cycle, and starts when the watch is set up, so that no change is missed.
@@ -31,7 +32,7 @@ use crate::{
     engine::{GIT_PATIENCE, report::BudgetLeft},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -46,7 +47,7 @@ pub struct NextJob {
     pub job: Job,
     /// The command that it carries out, with its client.
     pub command: Option<QueuedCommand>,
-    /// Whether lost events are the only reason for the job: a scan shows whether a cycle is needed.
+    /// Whether lost events are the only reason for the job: a scan shows whether the cycle is needed.
     pub only_if_changed: bool,
 }
 
@@ -65,8 +66,6 @@ pub struct WorkQueue {
     due_since: Option<Instant>,
     /// The due paths that the running cycle deals with.
     running: DuePaths,
-    /// The doubts that the running full cycle covers.
-    covered_doubts: BTreeMap<DoubtCause, Instant>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
     /// The files that were missing at the last look at all files. Their grace time has begun.
@@ -74,8 +73,6 @@ pub struct WorkQueue {
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
-    /// The doubts, each with the time since which it waits.
-    doubts: BTreeMap<DoubtCause, Instant>,
     commands: VecDeque<QueuedCommand>,
     watching: bool,
     /// The repositories around the mirror.
@@ -101,12 +98,10 @@ impl WorkQueue {
             deferred: Deferred::default(),
             due_since: None,
             running: DuePaths::default(),
-            covered_doubts: BTreeMap::new(),
             left_out: BTreeSet::new(),
             missing: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
-            doubts: BTreeMap::new(),
             commands: VecDeque::new(),
             watching: false,
             git: Vec::new(),
@@ -168,8 +163,20 @@ impl WorkQueue {
     }
 
     /// Adds a doubt: it is unknown which paths were touched.
-    pub fn doubt(&mut self, cause: DoubtCause, now: Instant) {
-        self.doubts.entry(cause).or_insert(now);
+    pub fn doubt(&mut self, cause: DoubtCause) {
+        self.want(match cause {
+            // Files under new ignore rules have not changed.
+            DoubtCause::Rules => Trigger::Poll,
+            DoubtCause::Overflow
+            | DoubtCause::Error
+            | DoubtCause::Replaced
+            | DoubtCause::Fallback => Trigger::Rescan,
+        });
+    }
+
+    /// Adds a full cycle. A rescan, which waits and may be left out, gives way to any other.
+    fn want(&mut self, trigger: Trigger) {
+        self.full_cycle = self.full_cycle.into_iter().chain([trigger]).min();
     }
 
     /// Records that the watch is set up, or could not be set up.
@@ -180,7 +187,7 @@ impl WorkQueue {
     /// Adds a full cycle.
     pub fn sync_now(&mut self) {
         self.outage.retry_now();
-        self.full_cycle.get_or_insert(Trigger::Manual);
+        self.want(Trigger::Manual);
     }
 
     /// Adds a command.
@@ -210,7 +217,7 @@ impl WorkQueue {
             self.min_interval = schedule::min_interval(self.poll_cost, limits, left().day_left);
         }
         if self.schedule.wait(now, self.min_interval).is_zero() {
-            self.full_cycle.get_or_insert(Trigger::Poll);
+            self.want(Trigger::Poll);
         }
     }
 
@@ -221,7 +228,7 @@ impl WorkQueue {
 
     /// Returns the time until the next request: until the next poll, or until an outage's pause ends if work waits.
     pub fn next_try(&self, now: Moment) -> Duration {
-        let waits = self.full_cycle.is_some() || !self.due.is_empty() || !self.doubts.is_empty();
+        let waits = self.full_cycle.is_some() || !self.due.is_empty();
         let expected_end = self.outage.expected_end();
         let pause = expected_end.map_or(Duration::ZERO, |at| {
             at.saturating_duration_since(now.steady)
@@ -281,17 +288,12 @@ impl WorkQueue {
 #[derive(Debug, Default)]
 struct Deferred {
     due: DuePaths,
-    /// Whether the whole mirror was to be scanned.
-    doubt: bool,
-    /// Whether the full cycle at the start failed.
-    startup: bool,
-    /// Whether any full cycle was complete since the start.
-    had_full_cycle: bool,
+    full_cycle: Option<Trigger>,
     backoff: OutageBackoff,
 }
 
 impl Deferred {
     fn is_empty(&self) -> bool {
-        self.due.is_empty() && !self.doubt && !self.startup
+        self.due.is_empty() && self.full_cycle.is_none()
     }
 }

@@ -5,16 +5,12 @@ use crate::daemon::{
     debounce::{DuePaths, Touch},
     job::{Job, Scope, Trigger},
     schedule::Moment,
-    watch::DoubtCause,
 };
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
 
-/// The longest time that a doubt waits for files in motion and for pushes.
-const MAX_DOUBT_WAIT: Duration = Duration::from_secs(90);
-
-/// The longest time that a poll waits for pushes.
-const MAX_POLL_WAIT: Duration = Duration::from_mins(1);
+/// The longest time that a full cycle waits for pushes, and after a doubt for files in motion.
+const MAX_WAIT: Duration = Duration::from_mins(1);
 
 impl WorkQueue {
     /// Returns the next job. `drop_unchanged` removes the paths that need no cycle.
@@ -48,33 +44,22 @@ impl WorkQueue {
         if self.full_cycle.is_some() {
             self.full_cycle_since.get_or_insert(now.steady);
         }
-        let waited = |since: Option<Instant>, long| {
-            since.is_some_and(|since| now.steady.saturating_duration_since(since) >= long)
-        };
-        let first = self.full_cycle == Some(Trigger::Startup)
-            || waited(self.full_cycle_since, MAX_POLL_WAIT);
-        let lost = |cause: &DoubtCause| match cause {
-            DoubtCause::Overflow
-            | DoubtCause::Error
-            | DoubtCause::Replaced
-            | DoubtCause::Fallback => true,
-            DoubtCause::Rules | DoubtCause::Unfinished => false,
-        };
-        let lost = !self.doubts.is_empty() && self.doubts.keys().all(lost);
-        let doubtful_since = self.doubts.values().min().copied();
+        let waited = |since: Instant| now.steady.saturating_duration_since(since) >= MAX_WAIT;
+        let first =
+            self.full_cycle == Some(Trigger::Startup) || self.full_cycle_since.is_some_and(waited);
         let job = if first {
             self.full_job(now, in_motion, &mut drop_unchanged)
-        } else if waited(doubtful_since, MAX_DOUBT_WAIT) {
-            Some(self.doubt_job(in_motion, &mut drop_unchanged))
         } else if let Some(job) = self.paths_job(&in_motion, &mut drop_unchanged) {
             Some(job)
-        } else if doubtful_since.is_some() && in_motion.is_empty() {
-            Some(self.doubt_job(in_motion, &mut drop_unchanged))
+        } else if self.full_cycle == Some(Trigger::Rescan) && !in_motion.is_empty() {
+            None
         } else {
             self.full_job(now, in_motion, &mut drop_unchanged)
         };
+        // The end of an outage is found by a cycle.
+        let is_idle = self.running.is_empty() && self.outage.current().is_none();
         job.map(|job| NextJob {
-            only_if_changed: lost && job.scope == Scope::Mirror,
+            only_if_changed: job.trigger == Trigger::Rescan && is_idle,
             job,
             command: None,
         })
@@ -94,23 +79,9 @@ impl WorkQueue {
         let older = std::mem::take(&mut self.deferred.due);
         self.add_earlier(older);
         self.due_since.get_or_insert(now);
-        if std::mem::take(&mut self.deferred.doubt) {
-            self.doubt(DoubtCause::Unfinished, now);
+        if let Some(trigger) = self.deferred.full_cycle.take() {
+            self.want(trigger);
         }
-        if std::mem::take(&mut self.deferred.startup) {
-            // Pushes go first, as before each poll.
-            self.full_cycle.get_or_insert(Trigger::Poll);
-        }
-    }
-
-    fn doubt_job(
-        &mut self,
-        in_motion: BTreeSet<String>,
-        drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
-    ) -> Job {
-        self.doubts.clear();
-        let in_motion = self.leave_out(in_motion, drop_unchanged);
-        self.job(Trigger::Rescan, Scope::Mirror, in_motion)
     }
 
     fn paths_job(
@@ -127,7 +98,7 @@ impl WorkQueue {
         let mut left_out = self.left_out.iter();
         // The skipped file is unchanged, but its article may have changed on the service meanwhile.
         if left_out.any(|path| settled.contains_key(path) && !due.contains_key(path)) {
-            self.full_cycle.get_or_insert(Trigger::Poll);
+            self.want(Trigger::Poll);
         }
         self.left_out.retain(|path| !settled.contains_key(path));
         let due = self.running.clone();
@@ -142,12 +113,14 @@ impl WorkQueue {
     ) -> Option<Job> {
         let trigger = self.full_cycle.take()?;
         self.full_cycle_since = None;
-        self.schedule.polled(now);
+        // A rescan that is left out delays no poll.
+        if trigger != Trigger::Rescan {
+            self.schedule.polled(now);
+        }
         let in_motion = self.leave_out(in_motion, drop_unchanged);
         if in_motion.is_empty() {
             // The full cycle covers all of this.
             self.running = std::mem::take(&mut self.due);
-            self.covered_doubts = std::mem::take(&mut self.doubts);
         }
         Some(self.job(trigger, Scope::Everything, in_motion))
     }

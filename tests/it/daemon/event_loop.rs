@@ -105,7 +105,6 @@ type Trees = Vec<(String, PathBuf)>;
 fn look(job: &Job) -> Vec<String> {
     match &job.scope {
         Scope::Everything => vec!["whole".to_owned()],
-        Scope::Mirror => vec!["mirror".to_owned()],
         Scope::Paths(due) => {
             let of = |wanted| due.iter().filter(move |(_, touch)| **touch == wanted);
             let gone = of(Touch::Removed).map(|(path, _)| format!("-{path}"));
@@ -185,8 +184,8 @@ impl Fake {
 
     async fn requests(&self, job: &Job) -> Result<(), Outage> {
         match &job.scope {
-            Scope::Everything => self.pay(Purpose::Poll).await,
-            Scope::Mirror | Scope::Command(_) => self.pay(Purpose::Push).await,
+            Scope::Everything if job.trigger != Trigger::Rescan => self.pay(Purpose::Poll).await,
+            Scope::Everything | Scope::Command(_) => self.pay(Purpose::Push).await,
             Scope::Paths(due) => {
                 for _ in 0..=due.len() {
                     self.pay(Purpose::Push).await?;
@@ -585,11 +584,11 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
                 of.map(|(at, _, _)| at.as_secs()).collect::<Vec<_>>()
             };
             let rescans = when(Trigger::Rescan);
-            assert!(matches!(rescans[..], [90..=100]), "{rescans:?}");
+            assert!(matches!(rescans[..], [60..=70]), "{rescans:?}");
             let polls = when(Trigger::Poll);
-            // A poll is due after five minutes; pushes go before a poll for one more minute.
+            // A poll is due five minutes after the rescan; pushes go before a poll for one more minute.
             assert_eq!(polls.len(), 2, "{polls:?}");
-            assert!((360..370).contains(&polls[0]), "{polls:?}");
+            assert!((420..440).contains(&polls[0]), "{polls:?}");
             assert!(when(Trigger::Watch).len() > 200, "and pushes go on");
         })
         .await;
@@ -660,8 +659,7 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
                 assert!(!bench.status.snapshot().ready);
                 // The back-off: 15 s, then 30 s.
                 seconds(60).await;
-                let retry = (Trigger::Poll, strings(&["whole"]));
-                assert_eq!(bench.jobs(), [startup, retry.clone(), retry]);
+                assert_eq!(bench.jobs(), [startup.clone(), startup.clone(), startup]);
                 assert!(bench.status.snapshot().ready);
                 seconds(3600).await;
                 assert_eq!(bench.jobs().len(), 3, "and that is all");
@@ -943,7 +941,7 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                 bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             }
             seconds(20).await;
-            let rescan = (Trigger::Rescan, strings(&["mirror"]));
+            let rescan = (Trigger::Rescan, strings(&["whole"]));
             assert_eq!(
                 bench.jobs(),
                 [rescan.clone(), rescan],
@@ -972,13 +970,7 @@ async fn a_doubt_waits_for_files_in_motion_but_not_for_ever() {
             seconds(30).await;
             assert_eq!(bench.jobs(), [], "a removal waits for its grace");
             seconds(40).await;
-            assert_eq!(
-                bench.jobs(),
-                [
-                    (Trigger::Watch, strings(&["-a/gone.html"])),
-                    (Trigger::Rescan, strings(&["mirror"])),
-                ]
-            );
+            assert_eq!(bench.jobs(), [(Trigger::Rescan, strings(&["whole"]))]);
         })
         .await;
 }
@@ -1668,7 +1660,7 @@ async fn f084_removals_without_an_event_are_held_as_gits_all_the_same() {
                 bench.jobs(),
                 [
                     (Trigger::Watch, strings(&["a/changed.html"])),
-                    (Trigger::Rescan, strings(&["mirror"])),
+                    (Trigger::Rescan, strings(&["whole"])),
                 ]
             );
             assert!(jobs.iter().all(is_head_moved), "{jobs:?}");
@@ -1691,19 +1683,35 @@ async fn f075_lost_events_that_hid_nothing_cost_no_request() {
             bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), []);
-            // A scan of the files finds neither unfinished work nor files under new ignore rules.
-            for cause in [DoubtCause::Unfinished, DoubtCause::Rules] {
-                bench.event(Event::Doubt(DoubtCause::Overflow)).await;
-                bench.event(Event::Doubt(cause)).await;
-                seconds(5).await;
-            }
-            let rescan = || (Trigger::Rescan, strings(&["mirror"]));
-            assert_eq!(bench.jobs(), [rescan(), rescan()]);
+            // A scan of the files does not find files under new ignore rules.
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            bench.event(Event::Doubt(DoubtCause::Rules)).await;
+            seconds(5).await;
+            assert_eq!(bench.jobs(), [(Trigger::Poll, strings(&["whole"]))]);
             bench.clear();
             bench.script.lock().expect("script").as_recorded = false;
             bench.event(Event::Doubt(DoubtCause::Overflow)).await;
             seconds(5).await;
-            assert_eq!(bench.jobs(), [rescan()]);
+            assert_eq!(bench.jobs(), [(Trigger::Rescan, strings(&["whole"]))]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rescan_that_met_an_outage_finds_the_end_of_the_outage() {
+    rarely_polled()
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            let until = Instant::now() + Duration::from_secs(10);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
+            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            seconds(5).await;
+            bench.script.lock().expect("script").as_recorded = true;
+            seconds(60).await;
+            let rescan = (Trigger::Rescan, strings(&["whole"]));
+            assert_eq!(bench.jobs(), [rescan.clone(), rescan]);
+            assert_eq!(bench.status.snapshot().queue.outage, None);
         })
         .await;
 }
