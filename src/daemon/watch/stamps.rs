@@ -1,4 +1,7 @@
 //! Scans the files where no events come, and compares their stamps with those of the scan before.
+//!
+//! A folder that cannot be read counts as empty. Its files are then reported as removed, which is only a reason for a
+//! cycle: the engine sees that the folder cannot be read.
 
 use super::{Root, event_meaning};
 use crate::{
@@ -12,8 +15,6 @@ use std::collections::BTreeMap;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stamps {
     files: BTreeMap<String, Stamp>,
-    /// The prefixes of the folders that could not be read: no file in them counts as missing.
-    unreadable: Vec<String>,
 }
 
 impl Stamps {
@@ -21,21 +22,17 @@ impl Stamps {
     pub(super) fn read(roots: &[Root]) -> Self {
         let mut stamps = Self::default();
         for root in roots {
-            if stamps.read_root(root).is_none() {
-                stamps.unreadable.push(root.prefix.clone());
-            }
+            stamps.read_root(root);
         }
         stamps
     }
 
-    fn read_root(&mut self, root: &Root) -> Option<()> {
-        let disk = RealDisk::open(&root.path).ok()?;
-        for folder in folders(&disk).ok()? {
-            let Ok(listing) = disk.list(At::Folder(&folder)) else {
-                let prefix = format!("{}{folder}/", root.prefix);
-                self.unreadable.push(prefix);
-                continue;
-            };
+    fn read_root(&mut self, root: &Root) {
+        let Ok(disk) = RealDisk::open(&root.path) else {
+            return;
+        };
+        for folder in folders(&disk).unwrap_or_default() {
+            let listing = disk.list(At::Folder(&folder)).unwrap_or_default();
             for entry in listing.entries {
                 if let Some((name, _)) = event_meaning::relevant_name(&entry.name, Touch::Changed) {
                     // A conflict copy counts for its article; its stamp is stored under its own name.
@@ -46,7 +43,6 @@ impl Stamps {
                 }
             }
         }
-        Some(())
     }
 
     /// Returns the paths that were touched since the previous scan.
@@ -57,11 +53,8 @@ impl Stamps {
                 found.extend(concerned(path, Touch::Changed));
             }
         }
-        let gone = before
-            .files
-            .keys()
-            .filter(|path| !self.files.contains_key(*path) && !self.is_unreadable(path));
-        for path in gone {
+        let before = before.files.keys();
+        for path in before.filter(|path| !self.files.contains_key(*path)) {
             let Some((path, touch)) = concerned(path, Touch::Removed) else {
                 continue;
             };
@@ -73,24 +66,7 @@ impl Stamps {
     /// Reads the stamps again. Returns the paths that were touched meanwhile.
     pub(super) fn renew(&mut self, roots: &[Root]) -> Vec<(String, Touch)> {
         let before = std::mem::replace(self, Self::read(roots));
-        let touched = self.touched(&before);
-        self.carry_over(before);
-        touched
-    }
-
-    /// Takes over from the previous scan the stamps that this scan could not read.
-    fn carry_over(&mut self, before: Self) {
-        for (path, stamp) in before.files {
-            if self.is_unreadable(&path) {
-                self.files.entry(path).or_insert(stamp);
-            }
-        }
-        self.unreadable.clear();
-    }
-
-    fn is_unreadable(&self, path: &str) -> bool {
-        let mut prefixes = self.unreadable.iter();
-        prefixes.any(|prefix| path.starts_with(prefix))
+        self.touched(&before)
     }
 }
 
@@ -125,7 +101,6 @@ mod tests {
                     ((*path).to_owned(), stamp)
                 })
                 .collect(),
-            unreadable: Vec::new(),
         }
     }
 
@@ -154,16 +129,5 @@ mod tests {
             &[("a/x.html", 1)],
             &[("a/x.html", Touch::Changed)],
         );
-    }
-
-    #[test]
-    fn f097_what_cannot_be_read_is_not_gone() {
-        let before = stamps(&[("a/x.html", 1), ("b/y.html", 1), ("c/z.html", 1)]);
-        let mut now = stamps(&[("a/x.html", 1)]);
-        now.unreadable = vec!["b/".to_owned()];
-        let gone = ("c/z.html".to_owned(), Touch::Removed);
-        assert_eq!(now.touched(&before), [gone]);
-        now.carry_over(before.clone());
-        assert_eq!(stamps(&[("a/x.html", 1)]).touched(&now).len(), 1);
     }
 }
