@@ -107,11 +107,7 @@ struct Ongoing {
     outage: Outage,
     since: Instant,
     failures: u32,
-    /// A known pause is cut short, because this clock stands still while the machine sleeps. A try during the pause
-    /// sends nothing: the budget refuses.
     retry_at: Instant,
-    /// The time that people are told.
-    expected_end: Instant,
 }
 
 /// The state of the back-off.
@@ -151,20 +147,20 @@ impl OutageBackoff {
         }
         let same = before.filter(|ongoing| ongoing.outage.is_same_kind(outage));
         let failures = same.map_or(0, |ongoing| ongoing.failures.saturating_add(1));
-        let wait = outage.known_pause().unwrap_or_else(|| {
+        let wait = if let Some(pause) = outage.known_pause() {
+            // This clock stands still while the machine sleeps. A try during the pause sends nothing: the budget
+            // refuses.
+            pause.min(LONGEST_WAIT)
+        } else {
             let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.min(10)));
             let wait = doubled.min(LONGEST_WAIT);
             wait + wait * self.jitter / 100
-        });
+        };
         self.ongoing = Some(Ongoing {
             outage,
             since: same.map_or(began, |ongoing| ongoing.since),
             failures,
-            retry_at: now
-                + outage
-                    .known_pause()
-                    .map_or(wait, |wait| wait.min(LONGEST_WAIT)),
-            expected_end: now + wait,
+            retry_at: now + wait,
         });
         same.is_none().then_some(OutageChange::Began(outage))
     }
@@ -174,16 +170,10 @@ impl OutageBackoff {
         self.ongoing.map(|ongoing| ongoing.retry_at)
     }
 
-    /// Returns when the retry may start that is expected to succeed; `None`: at once.
-    pub fn expected_end(&self) -> Option<Instant> {
-        self.ongoing.map(|ongoing| ongoing.expected_end)
-    }
-
     /// Lets the next retry start at once: a person has asked for it, or has changed something.
     pub fn retry_now(&mut self) {
         if let Some(ongoing) = &mut self.ongoing {
             ongoing.retry_at = ongoing.since;
-            ongoing.expected_end = ongoing.since;
         }
     }
 
@@ -230,12 +220,12 @@ mod tests {
     fn f110_what_the_service_says_of_waiting_is_obeyed() {
         let mut backoff = OutageBackoff::new(7);
         let now = Instant::now();
-        let wait = Some(Duration::from_hours(1));
+        let wait = Some(Duration::from_mins(10));
         assert_eq!(
             backoff.record(Some(Outage::Throttled { wait }), now, now),
             Some(OutageChange::Began(Outage::Throttled { wait }))
         );
-        assert_eq!(backoff.expected_end(), Some(now + Duration::from_hours(1)));
+        assert_eq!(backoff.retry_at(), Some(now + Duration::from_mins(10)));
         let wait = Some(Duration::from_secs(10));
         assert_eq!(
             backoff.record(Some(Outage::Throttled { wait }), now, now),
@@ -255,12 +245,8 @@ mod tests {
         let now = Instant::now();
         let free_in = Duration::from_hours(10);
         backoff.record(Some(Outage::BudgetSpent { free_in }), now, now);
-        assert_eq!(backoff.expected_end(), Some(now + free_in));
         assert!(!backoff.may_try(now));
         assert!(backoff.may_try(now + LONGEST_WAIT));
-        let wait = Some(Duration::from_mins(5));
-        backoff.record(Some(Outage::Throttled { wait }), now, now);
-        assert_eq!(backoff.retry_at(), backoff.expected_end());
     }
 
     #[test]

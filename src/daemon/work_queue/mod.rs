@@ -226,16 +226,16 @@ impl WorkQueue {
         self.debounce.judge(drop_unchanged);
     }
 
-    /// Returns the time until the next request: until the next poll, or until an outage's pause ends if work waits.
+    /// Returns the time until the next request: until the next poll, or until the retry in an outage if work waits.
     pub fn next_try(&self, now: Moment) -> Duration {
         let waits = self.full_cycle.is_some() || !self.due.is_empty();
-        let expected_end = self.outage.expected_end();
-        let pause = expected_end.map_or(Duration::ZERO, |at| {
-            at.saturating_duration_since(now.steady)
-        });
-        match expected_end {
-            Some(_) if waits => pause,
-            Some(_) | None => self.schedule.wait(now, self.min_interval).max(pause),
+        let retry_at = self.outage.retry_at();
+        let pause = retry_at.map(|at| at.saturating_duration_since(now.steady));
+        let poll = self.schedule.wait(now, self.min_interval);
+        match pause {
+            Some(pause) if waits => pause,
+            Some(pause) => poll.max(pause),
+            None => poll,
         }
     }
 
