@@ -18,8 +18,9 @@ pub use view::View;
 pub const HOLD: &str = "gone since git moved HEAD (a switch, a pull, a reset?), but still live on the service: \
                         `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
-/// The reason of a hold: the files were never committed, and git removes such files without a trace.
-pub const NOT_COMMITTED: &str = "gone, and never committed, so `git stash -u` or `git clean` may be the reason: \
+/// The reason of a hold: neither the commit of the last sync nor HEAD has the files, and git removes uncommitted files
+/// without a trace.
+pub const NOT_COMMITTED: &str = "gone, and not committed when last synced, so `git stash -u` or `git clean` may be the reason: \
                                  `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
 /// The reason of a hold: the state has no record of the repository.

@@ -76,7 +76,6 @@ impl View {
                 return none;
             }
             let held = in_neither(&objects, agreed, gone)?;
-            let held = not_in_own_commits(&git, &objects, agreed, held)?;
             return Ok((held, NOT_COMMITTED.to_owned()));
         }
         let Some(published) = before.published.name() else {
@@ -190,21 +189,6 @@ fn in_neither(
     committed.extend(objects.files(&earlier.commit, gone)?);
     let neither = gone.iter().filter(|path| !committed.contains_key(*path));
     Ok(neither.cloned().collect())
-}
-
-/// Leaves out the files that are in a commit made here since HEAD was at a position: a person who commits a file, and
-/// then its removal, means the removal.
-fn not_in_own_commits(
-    git: &Git,
-    objects: &Objects,
-    since: &Head,
-    mut files: BTreeSet<String>,
-) -> Result<BTreeSet<String>, Unread> {
-    for (_parent, commit) in git.own_commits_since(since) {
-        let committed = objects.files(&commit, &files)?;
-        files.retain(|path| !committed.contains_key(path));
-    }
-    Ok(files)
 }
 
 /// Returns the files that one of these commits wrote or removed, and that HEAD still has, or lacks, as in that commit.

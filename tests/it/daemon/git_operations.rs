@@ -256,7 +256,7 @@ fn f087_a_file_that_git_clean_removes_waits_for_the_writer() {
             let id = |text: String| text.contains("id: ");
             until("it has its id", || id(d.kb.read("start/five.html")));
             git(&d.kb, &["clean", "-q", "-fd"]);
-            let held = "never committed";
+            let held = "not committed when last synced";
             until(held, || d.daemon.log().contains(held));
             d.kb.run(&["restore", "start"]).exits(0);
         },
@@ -265,7 +265,7 @@ fn f087_a_file_that_git_clean_removes_waits_for_the_writer() {
 }
 
 #[test]
-fn f087_a_file_that_was_committed_and_removed_since_the_last_sync_was_meant() {
+fn f087_a_file_that_was_committed_and_removed_since_the_last_sync_is_held() {
     let service = Service::start();
     let kb = mirror(&service);
     git(&kb, &["init", "-q", "-b", "main"]);
@@ -279,7 +279,11 @@ fn f087_a_file_that_was_committed_and_removed_since_the_last_sync_was_meant() {
     commit(&kb);
     git(&kb, &["rm", "-q", "start/new.html"]);
     commit(&kb);
-    kb.run(&["sync"]).exits(0);
+    let ran = kb.run(&["sync"]).exits(3);
+    let held = "not committed when last synced";
+    assert!(ran.stdout.contains(held), "{ran:#?}");
+    assert_eq!(service.sandbox.articles().len(), before + 1);
+    kb.run(&["approve", "--yes"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), before);
 }
 
