@@ -13,12 +13,10 @@ use std::collections::HashSet;
 #[derive(Debug, Default)]
 pub(super) struct LogOnce {
     logged: HashSet<Issue>,
-    /// The actions that the last cycle left to the next one.
-    left_over: HashSet<Issue>,
 }
 
 /// A problem, or an action that waits.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 struct Issue {
     /// `held`, `waits`, or the message of a problem.
     message: String,
@@ -29,9 +27,10 @@ struct Issue {
 }
 
 impl Issue {
-    fn of(line: &Line, message: &str) -> Self {
+    fn of(line: &Line) -> Self {
+        let is_held = line.status == Status::Held;
         Self {
-            message: message.to_owned(),
+            message: if is_held { "held" } else { "waits" }.to_owned(),
             action: Some((line.action, line.side)),
             path: line.path.clone(),
             id: line.id,
@@ -58,11 +57,7 @@ impl LogOnce {
     /// Logs the new issues of a cycle. A `complete` cycle looked at everything, so an issue that is not reported is
     /// over.
     pub(super) fn log(&mut self, outcome: &CycleOutcome, complete: bool) {
-        let mut found = open_issues(outcome);
-        if outcome.outage.is_none() {
-            let left = self.left_twice(&outcome.report.actions, complete);
-            found.extend(left.into_iter().map(|issue| (issue, 0)));
-        }
+        let found = open_issues(outcome);
         for (issue, more) in &found {
             if !self.logged.contains(issue) {
                 issue.log(*more);
@@ -74,29 +69,15 @@ impl LogOnce {
         self.logged
             .extend(found.into_iter().map(|(issue, _)| issue));
     }
-
-    /// Returns the actions that two cycles in a row left over for the same reason: such actions may wait for long. A
-    /// partial cycle says nothing about other paths.
-    fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<Issue> {
-        let left_over = actions
-            .iter()
-            .filter(|line| line.status == Status::Skipped && line.reason.is_some());
-        let left_over: HashSet<Issue> = left_over.map(|line| Issue::of(line, "waits")).collect();
-        let mut again: Vec<Issue> = left_over.intersection(&self.left_over).cloned().collect();
-        again.sort();
-        if complete {
-            self.left_over.clear();
-        }
-        self.left_over.extend(left_over);
-        again
-    }
 }
 
-/// Returns each problem, and for each reason the first held action, with the number of further actions.
+/// Returns each problem, and for each reason the first action that is held or left to the next cycle, with the number of
+/// further actions.
 fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
     let mut issues = Vec::new();
     // An outage has log lines of its own.
-    if outcome.outage.is_none() {
+    let is_outage = outcome.outage.is_some();
+    if !is_outage {
         issues.extend(outcome.report.problems.iter().map(|problem| {
             let issue = Issue {
                 message: problem.message.clone(),
@@ -108,14 +89,19 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
             (issue, 0)
         }));
     }
-    let held = outcome.report.actions.iter();
-    let held: Vec<&Line> = held.filter(|line| line.status == Status::Held).collect();
+    let waits = |line: &&Line| match line.status {
+        Status::Held => true,
+        Status::Skipped => !is_outage && line.reason.is_some(),
+        Status::Done | Status::Planned | Status::Failed => false,
+    };
+    let waiting: Vec<&Line> = outcome.report.actions.iter().filter(waits).collect();
     let key = |line: &&Line| {
         let reason = line.reason.as_deref().unwrap_or_default();
-        (line.action, line.side, common_reason(reason, &line.path))
+        let reason = common_reason(reason, &line.path);
+        (line.status, line.action, line.side, reason)
     };
-    let groups = in_groups(&held, key).into_iter();
-    issues.extend(groups.map(|group| (Issue::of(group[0], "held"), group.len() - 1)));
+    let groups = in_groups(&waiting, key).into_iter();
+    issues.extend(groups.map(|group| (Issue::of(group[0]), group.len() - 1)));
     issues
 }
 
@@ -157,27 +143,6 @@ mod tests {
             outage: None,
             open_items: OpenItems::default(),
         };
-        assert_eq!(open_issues(&outcome), [(Issue::of(&held[0], "held"), 1)]);
-    }
-
-    #[test]
-    fn an_action_that_two_cycles_leave_for_the_same_reason_is_logged() {
-        let mut log = LogOnce::default();
-        let skipped = |path, reason| line(path, Status::Skipped, reason);
-        let nothing = Vec::<Issue>::new();
-        let first = [skipped("a/one.html", "old"), skipped("a/two.html", "old")];
-        assert_eq!(log.left_twice(&first, true), nothing);
-        // Something else is saved meanwhile.
-        let other = [skipped("b/other.html", "old")];
-        assert_eq!(log.left_twice(&other, false), nothing);
-        let second = [
-            skipped("a/one.html", "old"),
-            skipped("a/two.html", "changed"),
-            line("a/three.html", Status::Done, "old"),
-        ];
-        let again = log.left_twice(&second, true);
-        assert_eq!(again, [Issue::of(&second[0], "waits")]);
-        assert_eq!(log.left_twice(&[], true), nothing);
-        assert_eq!(log.left_twice(&second, true), nothing);
+        assert_eq!(open_issues(&outcome), [(Issue::of(&held[0]), 1)]);
     }
 }
