@@ -18,7 +18,6 @@ use super::{
 use crate::{
     config::Poll,
     engine::{StopCause, report::Status},
-    reconcile::plan::Kind,
     web::shared_status::SharedStatus,
 };
 use chrono::{DateTime, Utc};
@@ -198,22 +197,12 @@ impl LoopState {
             .iter()
             .filter(|line| line.status == Status::Held)
             .count();
-        let conflicts = lines
-            .iter()
-            .filter(|line| line.status == Status::Held && line.action == Kind::Conflict)
-            .count();
-        let waiting = [(conflicts, "in conflict"), (held - conflicts, "held")];
-        let waiting = waiting.into_iter().filter(|(number, _)| *number > 0);
-        let waiting: Vec<_> = waiting
-            .map(|(number, how)| format!("{number} {how}"))
-            .collect();
-        if is_first && (is_equal || !waiting.is_empty()) {
+        if is_first && (is_equal || held > 0) {
             let interval = self.work_queue.summary(now, now.wall).interval;
             let every = crate::model::time::in_words(interval);
-            let state = if waiting.is_empty() {
-                "both sides are equal".to_owned()
-            } else {
-                waiting.join(", ")
+            let state = match held {
+                0 => "both sides are equal".to_owned(),
+                held => format!("{held} held"),
             };
             tracing::info!("{state}; the service is asked every {every}");
         }
