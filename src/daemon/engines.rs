@@ -172,23 +172,6 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         }
     }
 
-    fn missing_files(&mut self) -> Vec<String> {
-        let mut missing = Vec::new();
-        for workspace in &mut self.workspaces {
-            match workspace.engine.missing() {
-                Ok(places) => {
-                    missing.extend(
-                        places
-                            .iter()
-                            .map(|place| format!("{}{place}", workspace.root.prefix)),
-                    );
-                }
-                Err(error) => tracing::warn!("{error:#}"),
-            }
-        }
-        missing
-    }
-
     fn lost_mirror(&self) -> Option<String> {
         if let Some(lock) = self.locks.iter().find(|lock| !lock.holds()) {
             return Some(format!(

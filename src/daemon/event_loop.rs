@@ -76,7 +76,7 @@ impl<C: CycleRunner> EventLoop<C> {
             let queue = &mut self.state.work_queue;
             queue.judge(|due| cycles.drop_unchanged(due));
             let next = queue.next(now, |due| cycles.drop_unchanged(due));
-            if let Some(mut next) = next {
+            if let Some(next) = next {
                 if self.is_lost() {
                     break Ended::Lost;
                 }
@@ -86,11 +86,6 @@ impl<C: CycleRunner> EventLoop<C> {
                     let nothing = BTreeSet::new();
                     self.state.work_queue.note_missing(nothing, now.steady);
                     continue;
-                }
-                if next.job.scope == Scope::Everything {
-                    let missing = self.cycles.missing_files().into_iter().collect();
-                    let in_motion = self.state.work_queue.note_missing(missing, now.steady);
-                    next.job.in_motion.extend(in_motion);
                 }
                 if let Some(ended) = self.run_cycle(next, &mut events).await {
                     break ended;
@@ -236,6 +231,10 @@ impl<C: CycleRunner> EventLoop<C> {
                 };
                 self.cycles.remember(&known.prefix, &what);
             }
+        }
+        if job.scope == Scope::Everything {
+            let missing = outcome.report.missing.clone();
+            self.state.work_queue.note_missing(missing, now.steady);
         }
         let agreed = self.state.work_queue.heads_to_remember(job, &outcome);
         match self.state.work_queue.finish(job, &outcome, started, now) {

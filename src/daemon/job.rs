@@ -14,7 +14,7 @@ use crate::engine::{
     report::{BudgetLeft, Report},
     restore,
 };
-use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
+use crate::model::{ArticleId, Digest, Place, Side};
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict};
 use crate::service::Purpose;
@@ -72,6 +72,8 @@ pub struct Job {
     pub scope: Scope,
     /// Paths in motion, and removed paths in their grace time: their state counts as unknown in this cycle.
     pub in_motion: BTreeSet<String>,
+    /// Removed paths whose grace time has begun; in a full cycle only. It is over for each path that is not in motion.
+    pub removed: BTreeSet<String>,
     /// The repositories around the mirror when the cycle began.
     pub git: Vec<Known>,
 }
@@ -83,6 +85,7 @@ impl Job {
             trigger,
             scope,
             in_motion: BTreeSet::new(),
+            removed: BTreeSet::new(),
             git,
         }
     }
@@ -242,9 +245,6 @@ pub trait CycleRunner {
     /// Stores the record of git for the workspace with this prefix.
     fn remember(&mut self, prefix: &str, what: &Remembered);
 
-    /// Returns the known files that are missing, except the files that already wait for a person.
-    fn missing_files(&mut self) -> Vec<String>;
-
     /// Returns why the daemon has lost its mirror, if the lock or the state was removed or replaced.
     fn lost_mirror(&self) -> Option<String>;
 
@@ -269,15 +269,15 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
             },
             in_motion: PathsInMotion {
                 paths: below(job.in_motion.iter(), prefix).collect(),
-                ..PathsInMotion::default()
+                has_grace: true,
+                removed: below(job.removed.iter(), prefix).collect(),
             },
             ..background
         },
         Scope::Paths(due) => CycleRequest {
             in_motion: PathsInMotion {
                 paths: below(in_motion_at(job, due), prefix).collect(),
-                // A missing file counts as removed only if the grace time of its removal is over.
-                listed_at: Some(Timestamp(0)),
+                has_grace: true,
                 removed: below(removed(due), prefix).collect(),
             },
             scope: scope(due.keys(), prefix)?,
@@ -353,7 +353,8 @@ fn in_motion_at<'j>(job: &'j Job, due: &DuePaths) -> impl Iterator<Item = &'j St
     paths.filter(|path| folders_above(path).any(|folder| due.contains_key(folder)))
 }
 
-fn removed(due: &DuePaths) -> impl Iterator<Item = &String> {
+/// Returns the removed ones of due paths.
+pub(super) fn removed(due: &DuePaths) -> impl Iterator<Item = &String> {
     let removed = due.iter().filter(|(_, touch)| **touch == Touch::Removed);
     removed.map(|(path, _)| path)
 }

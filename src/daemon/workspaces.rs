@@ -10,7 +10,7 @@ use super::outage::Outage;
 use crate::config::Root;
 use crate::engine::report::Report;
 use crate::engine::settings::{Cause, CycleRequest};
-use crate::engine::{self, Engine, StopCause, open_actions};
+use crate::engine::{Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
@@ -37,16 +37,10 @@ pub async fn run_job<S: Service, D: Disk>(
 ) -> CycleOutcome {
     let mut report = Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
     let (mut outage, mut failures, mut unusable) = (None, Vec::new(), 0);
-    // The job's list of paths in motion was made now; the last workspace may be synced much later.
-    let started_at = engine::Clock::now(&engine::SystemClock);
     for workspace in workspaces.iter_mut() {
         let Some(mut request) = request_for(job, &workspace.root.prefix) else {
             continue;
         };
-        // A person runs a command on the files as they are, without a grace time.
-        if !matches!(job.scope, Scope::Command(_)) {
-            request.in_motion.listed_at.get_or_insert(started_at);
-        }
         let prepared = workspace.prepare(job, &mut request, &mut report).await;
         let is_prepared = prepared.is_ok();
         let ended = match prepared {

@@ -103,6 +103,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     let (plan, mut observed) = decide(engine).await?;
     let is_first_pull = is_first_pull(&observed.base, &observed);
+    report.missing = std::mem::take(&mut observed.mirror.missing);
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;

@@ -9,7 +9,7 @@ use crate::engine::observe::index::{Index, load_base, load_beside};
 use crate::engine::observe::local::Scanned;
 use crate::engine::open_actions;
 use crate::engine::settings::InMotion;
-use crate::mirror::disk::{At, Disk, DiskErrorKind};
+use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow};
@@ -21,7 +21,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
 use anyhow::Context as _;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The mirror at one moment, and the base.
 pub(super) struct MirrorView {
@@ -149,36 +149,6 @@ impl MirrorView {
             .unwrap_or(&place.folder);
         Some((Place::new(folder, &place.file), version.category))
     }
-}
-
-/// Returns the known files that are missing, except those whose removal is held. A file that cannot be looked at is not
-/// missing: the next cycle reports why.
-pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Place>> {
-    let held = open_actions::held_removals(store)?;
-    let rows = store.index()?;
-    // The names of each folder. A file that is not among them is looked at by itself.
-    let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut is_listed = |place: &Place| {
-        let names = listed.entry(place.folder.clone()).or_insert_with(|| {
-            let listing = disk.list(At::Folder(&place.folder)).unwrap_or_default();
-            listing
-                .entries
-                .into_iter()
-                .map(|entry| entry.name)
-                .collect()
-        });
-        names.contains(&place.file)
-    };
-    let gone = |place: &Place| match disk.look(At::Folder(&place.folder), &place.file) {
-        Ok(found) => found.is_none(),
-        // The folder is gone.
-        Err(error) => error.kind == DiskErrorKind::NotFound,
-    };
-    Ok(rows
-        .into_iter()
-        .filter(|row| !held.contains(&row.id) && !is_listed(&row.place) && gone(&row.place))
-        .map(|row| row.place)
-        .collect())
 }
 
 /// The check of paths. What waits for a person is read once for all of them.

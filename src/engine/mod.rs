@@ -182,15 +182,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         PathCheck::new(&*self.disk, &self.store)
     }
 
-    /// Returns the known files that are missing, except those whose removal is held.
-    ///
-    /// # Errors
-    ///
-    /// When the state cannot be read.
-    pub fn missing(&self) -> anyhow::Result<Vec<Place>> {
-        mirror_view::missing(&*self.disk, &self.store)
-    }
-
     /// Returns whether the mirror is exactly what the state says and nothing waits: a cycle would find nothing to do
     /// here. Scans every file, without requests.
     ///

@@ -106,6 +106,8 @@ pub(super) struct MirrorSide {
     pub(super) layout: Layout,
     /// The paths that are held because the rules of the last cycle left them out.
     pub(super) unhidden: BTreeSet<String>,
+    /// The known files that are missing, except those whose removal is held. Empty if there is no grace time.
+    pub(super) missing: BTreeSet<String>,
     /// Whether places in scope could not be looked at, or removals there wait for their grace time: these removals do
     /// not count yet.
     pub(super) hides: bool,

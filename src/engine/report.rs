@@ -123,6 +123,9 @@ pub struct Report {
     /// text of the file.
     #[serde(skip)]
     pub overtaken: BTreeSet<String>,
+    /// The missing files whose grace time begins now, unless it began earlier; for the daemon.
+    #[serde(skip)]
+    pub missing: BTreeSet<String>,
 }
 
 impl Report {
@@ -134,6 +137,8 @@ impl Report {
         for problem in &mut self.problems {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
+        let missing = std::mem::take(&mut self.missing).into_iter();
+        self.missing = missing.map(|path| format!("{prefix}{path}")).collect();
         if let Some(stop) = &mut self.stopped {
             prefix.trim_end_matches('/').clone_into(&mut stop.workspace);
         }
@@ -229,6 +234,7 @@ impl Report {
         self.stopped = self.stopped.take().or(other.stopped);
         self.coverage.has_doubt |= other.coverage.has_doubt;
         self.overtaken.extend(other.overtaken);
+        self.missing.extend(other.missing);
         self.coverage.is_partial |= other.coverage.is_partial;
     }
 

@@ -6,7 +6,7 @@
 
 use crate::mirror::layout::Layout;
 use crate::model::path::fold;
-use crate::model::{ArticleId, CategoryId, Digest, Flags, Place, Timestamp, WorkspaceId};
+use crate::model::{ArticleId, CategoryId, Digest, Flags, Place, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict, Policy};
@@ -103,10 +103,9 @@ impl Look {
 pub struct PathsInMotion {
     /// Their paths: a cycle over everything leaves them alone.
     pub paths: BTreeSet<String>,
-    /// The time of the list: a file that was removed later is in motion, too. In a cycle over paths, this is the
-    /// beginning of time: each missing file is in motion unless its grace time is over. `None`: there is no grace time.
-    pub listed_at: Option<Timestamp>,
-    /// Removed paths whose grace time is over: the cycle does not wait for them.
+    /// Whether a missing file has a grace time: it is in motion unless it is among `removed`.
+    pub has_grace: bool,
+    /// Removed paths whose grace time has begun. It is over for each path that is not among `paths`.
     pub removed: BTreeSet<String>,
 }
 

@@ -228,10 +228,9 @@ impl Debounce {
         unsent.map(|(path, waiting)| (path.as_str(), waiting.first))
     }
 
-    /// Returns whether a path was removed, and waits for the end of its grace time.
-    pub(super) fn has_removed(&self, path: &str) -> bool {
-        let waiting = self.waiting.get(path);
-        waiting.is_some_and(|waiting| waiting.touch == Touch::Removed)
+    /// Returns the last event of a path that waits.
+    pub(super) fn touch_of(&self, path: &str) -> Option<Touch> {
+        self.waiting.get(path).map(|waiting| waiting.touch)
     }
 
     /// Returns whether no path waits.

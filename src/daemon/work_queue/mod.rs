@@ -68,7 +68,7 @@ pub struct WorkQueue {
     running: DuePaths,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
-    /// The files that were missing at the last look at all files. Their grace time has begun.
+    /// The files that the last full cycle missed. Their grace time has begun.
     missing: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
@@ -141,14 +141,17 @@ impl WorkQueue {
         self.debounce.record(path, touch, now);
     }
 
-    /// Takes the missing files before a look at all files. Their removals may have had no event, so the grace time of
-    /// each begins now, unless it is over or has begun. Returns the files that are in motion by this.
-    pub fn note_missing(&mut self, missing: BTreeSet<String>, now: Instant) -> BTreeSet<String> {
+    /// Takes the files that a full cycle missed. Their removals may have had no event, so the grace time of each begins
+    /// now, unless it is over or has begun.
+    pub fn note_missing(&mut self, mut missing: BTreeSet<String>, now: Instant) {
+        // A file with an event since then may be back.
+        missing.retain(|path| self.debounce.touch_of(path) != Some(Touch::Changed));
         let before = std::mem::replace(&mut self.missing, missing);
         let waited = |path: &str| {
             let due = [&self.running, &self.due, &self.deferred.due];
             let mut touches = due.iter().filter_map(|due| due.get(path));
-            touches.any(|touch| *touch == Touch::Removed) || self.debounce.has_removed(path)
+            touches.any(|touch| *touch == Touch::Removed)
+                || self.debounce.touch_of(path) == Some(Touch::Removed)
         };
         let is_new = |path: &&String| {
             let mut with_folders = folders_above(path).chain([path.as_str()]);
@@ -158,8 +161,7 @@ impl WorkQueue {
         for path in &new {
             self.debounce.record(path, Touch::Removed, now);
         }
-        self.left_out.extend(new.iter().cloned());
-        new
+        self.left_out.extend(new);
     }
 
     /// Adds a doubt: it is unknown which paths were touched.

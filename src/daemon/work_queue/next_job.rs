@@ -3,7 +3,7 @@
 use super::{NextJob, WorkQueue, summary::may_matter};
 use crate::daemon::{
     debounce::{DuePaths, Touch},
-    job::{Job, Scope, Trigger},
+    job::{Job, Scope, Trigger, removed},
     schedule::Moment,
 };
 use std::{collections::BTreeSet, time::Duration};
@@ -122,7 +122,11 @@ impl WorkQueue {
             // The full cycle covers all of this.
             self.running = std::mem::take(&mut self.due);
         }
-        Some(self.job(trigger, Scope::Everything, in_motion))
+        let removed = removed(&self.running).chain(&self.missing);
+        Some(Job {
+            removed: removed.cloned().collect(),
+            ..self.job(trigger, Scope::Everything, in_motion)
+        })
     }
 
     /// Returns the paths in motion that a full cycle must skip: the paths that differ from the state. All other paths

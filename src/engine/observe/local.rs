@@ -122,9 +122,9 @@ impl Scanned {
         self.strays(disk, base, in_motion, &scan);
         store_yaml(base, &scan.categories, store)?;
         self.take_scan(base, scan);
-        if let Some(since) = in_motion.listed.listed_at {
+        if in_motion.listed.has_grace {
             let held = open_actions::held_removals(store)?;
-            self.mark_just_gone(disk, base, in_motion, since, &held);
+            self.mark_just_gone(base, in_motion, &held);
         }
         self.mark_in_motion(base, in_motion);
         Ok(())

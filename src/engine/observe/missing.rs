@@ -2,7 +2,8 @@
 //!
 //! - A file that was moved during the scan, or to a place where no article can be, is not gone. A file seen at two
 //!   places is one file.
-//! - A file at a path in motion counts as present and unknown.
+//! - A file at a path in motion counts as present and unknown. In the daemon, so does each missing file until its grace
+//!   time is over.
 //! - The row of an article whose file was removed while `.kbsyncignore` named it is dropped. When the rule goes, the
 //!   file comes back from the service, and the article is not deleted.
 
@@ -11,9 +12,9 @@ use super::local::Scanned;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::mirror::scan::{self, Scan, ScannedFile, predates};
+use crate::mirror::scan::{self, Scan, ScannedFile};
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, fold};
-use crate::model::{ArticleId, Place, Side, Stamp, Timestamp};
+use crate::model::{ArticleId, Place, Side};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Unknown};
 use crate::service::Service;
@@ -118,18 +119,14 @@ impl Scanned {
             .collect()
     }
 
-    /// Counts files as present that were removed since the paths in motion were listed: their grace time is not over. A
-    /// folder's stamp shows when a name last left it; for a missing folder, the root's stamp. `held`: articles whose
-    /// missing files were known by then.
+    /// Counts missing files as present until their grace time is over. `held`: articles whose missing files wait for a
+    /// person.
     pub(super) fn mark_just_gone(
         &mut self,
-        disk: &impl Disk,
         base: &Base,
         in_motion: &InMotion,
-        since: Timestamp,
         held: &BTreeSet<ArticleId>,
     ) {
-        let since = since.0.saturating_mul(1_000_000);
         let snapshot = &mut self.snapshot;
         let files = snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
@@ -149,25 +146,16 @@ impl Scanned {
             .chain(unknown)
             .chain(&along)
             .collect();
-        let young = |stamp: Stamp| !predates(&stamp, since);
-        let is_just_gone = |place: &Place| match disk.look(At::Root, &place.folder) {
-            Ok(Some(folder)) => young(folder.stamp),
-            Ok(None) => disk.root_stamp().is_ok_and(young),
-            // A folder that cannot be looked at was not scanned either.
-            Err(_) => false,
-        };
-        let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
         let rows = base.articles.values();
-        let just_gone: Vec<Unknown> = rows
+        let missing: Vec<&Place> = rows
             .filter(|row| !named.contains(&row.id) && !held.contains(&row.id))
             .map(|row| &row.place)
-            .filter(|place| !there.contains(place) && !in_motion.grace_is_over(place))
-            .filter(|place| {
-                let known = folders.entry(&place.folder);
-                *known.or_insert_with(|| is_just_gone(place))
-            })
-            .map(Unknown::at)
+            .filter(|place| !there.contains(place))
             .collect();
+        self.side.missing = missing.iter().map(ToString::to_string).collect();
+        let missing = missing.into_iter();
+        let just_gone = missing.filter(|place| !in_motion.grace_is_over(place));
+        let just_gone: Vec<Unknown> = just_gone.map(Unknown::at).collect();
         // Both sides do not agree on these removals yet.
         self.side.hides |= !just_gone.is_empty();
         for unknown in just_gone {

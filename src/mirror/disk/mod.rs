@@ -129,9 +129,6 @@ pub trait Disk: Send + Sync + 'static {
     /// Lists a folder. A folder that keeps changing is an error, not a partial list.
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError>;
 
-    /// The stamp of the root itself: it changes when a name appears or disappears in the root.
-    fn root_stamp(&self) -> Result<Stamp, DiskError>;
-
     /// Returns whether a folder within a category's folder holds, at any depth, a regular file with a wanted name. An
     /// implementation may have no such folders.
     fn holds(&self, _folder: &Place, _wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {

@@ -157,12 +157,6 @@ impl Disk for RealDisk {
         ))
     }
 
-    fn root_stamp(&self) -> Result<Stamp, DiskError> {
-        let found = fs::fstat(&self.root)
-            .map_err(|errno| DiskError::from_errno(errno, "look at", shown(At::Root, "")))?;
-        Ok(stamp_of(&found))
-    }
-
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         let folder = self.folder(at, "look at")?;
         look_in(&folder, single(name, "look at")?)

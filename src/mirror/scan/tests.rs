@@ -39,10 +39,6 @@ impl Disk for Watched {
         self.inner.read(at, name, limit)
     }
 
-    fn root_stamp(&self) -> Result<Stamp, DiskError> {
-        self.inner.root_stamp()
-    }
-
     fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
         self.inner.holds(folder, wanted)
     }

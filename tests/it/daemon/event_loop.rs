@@ -69,7 +69,7 @@ struct Script {
     refused: usize,
     /// The end of the time in which the service refuses everything (429).
     stormy_until: Option<Instant>,
-    /// Files that disappeared before the daemon started.
+    /// The files that a full cycle misses.
     missing: Vec<String>,
     /// Held deletions, as the engines count them.
     held_deletions: usize,
@@ -247,6 +247,10 @@ impl CycleRunner for Fake {
         } else if let Some(why) = self.script.lock().expect("script").leaves.clone() {
             report.actions = vec![update("a/left.html".to_owned(), Status::Skipped, Some(why))];
         }
+        if job.scope == Scope::Everything {
+            let missing = self.script.lock().expect("script").missing.clone();
+            report.missing = missing.into_iter().collect();
+        }
         report.requests.get = 1;
         report.coverage.has_doubt = self.script.lock().expect("script").doubt;
         let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
@@ -309,10 +313,6 @@ impl CycleRunner for Fake {
 
     fn is_as_recorded(&mut self) -> bool {
         self.script.lock().expect("script").as_recorded
-    }
-
-    fn missing_files(&mut self) -> Vec<String> {
-        self.script.lock().expect("script").missing.clone()
     }
 
     fn lost_mirror(&self) -> Option<String> {
@@ -842,8 +842,10 @@ async fn f073_a_file_that_came_back_between_two_looks_has_a_new_grace_time() {
                 gone();
                 bench.clear();
                 bench.event(Event::SyncNow).await;
-                seconds(1).await;
-                assert!(bench.full()[0].in_motion.contains("a/gone.html"), "{seen}");
+                seconds(70).await;
+                assert_eq!(bench.full()[0].removed, BTreeSet::new(), "{seen}");
+                let removal = (Trigger::Watch, strings(&["-a/gone.html"]));
+                assert_eq!(bench.jobs()[1..], [removal], "{seen}");
             })
             .await;
     }
@@ -971,6 +973,7 @@ async fn a_doubt_waits_for_files_in_motion_but_not_for_ever() {
             assert_eq!(bench.jobs(), [], "a removal waits for its grace");
             seconds(40).await;
             assert_eq!(bench.jobs(), [(Trigger::Rescan, strings(&["whole"]))]);
+            assert!(bench.full()[0].removed.contains("a/gone.html"));
         })
         .await;
 }
@@ -1765,8 +1768,7 @@ async fn f073_what_went_before_the_start_has_its_grace_time() {
             bench.script.lock().expect("script").missing = strings(&["a/gone.html", "b/gone.html"]);
             async move {
                 seconds(2).await;
-                let startup = bench.full();
-                assert!(startup[0].in_motion.contains("a/gone.html"), "{startup:?}");
+                assert_eq!(bench.full()[0].removed, BTreeSet::new());
                 bench.clear();
                 bench.touch("a/gone.html").await;
                 seconds(70).await;
@@ -1791,7 +1793,7 @@ async fn f073_a_removal_without_an_event_has_its_grace_time_when_a_poll_finds_it
             bench.script.lock().expect("script").missing = strings(&["a/gone.html"]);
             bench.event(Event::SyncNow).await;
             seconds(1).await;
-            assert!(bench.full()[0].in_motion.contains("a/gone.html"));
+            assert_eq!(bench.full()[0].removed, BTreeSet::new());
             bench.clear();
             seconds(70).await;
             assert_eq!(bench.jobs(), [(Trigger::Watch, strings(&["-a/gone.html"]))]);
@@ -1800,6 +1802,7 @@ async fn f073_a_removal_without_an_event_has_its_grace_time_when_a_poll_finds_it
             bench.event(Event::SyncNow).await;
             seconds(1).await;
             assert!(bench.full()[0].in_motion.is_empty());
+            assert!(bench.full()[0].removed.contains("a/gone.html"));
             // A removal that had an event, its own or that of its folder, keeps its grace time.
             for gone in ["a/other.html", "b"] {
                 bench.script.lock().expect("script").missing =
@@ -1813,6 +1816,45 @@ async fn f073_a_removal_without_an_event_has_its_grace_time_when_a_poll_finds_it
             seconds(15).await;
             let removed = strings(&["-a/other.html", "-b"]);
             assert_eq!(bench.jobs(), [(Trigger::Watch, removed)]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_a_missing_file_that_comes_back_during_the_cycle_has_no_grace_time() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            {
+                let mut script = bench.script.lock().expect("script");
+                script.missing = strings(&["a/back.html"]);
+                script.takes = Duration::from_secs(3);
+            }
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            bench.touch("a/back.html").await;
+            seconds(70).await;
+            let back = (Trigger::Watch, strings(&["a/back.html"]));
+            assert_eq!(bench.jobs()[1..], [back]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f084_head_is_not_agreed_on_while_a_missing_file_has_its_grace_time() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            check_out(folder.path(), "two");
+            bench.script.lock().expect("script").missing = strings(&["a/gone.html"]);
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            assert!(is_head_moved(&bench.full()[0]));
         })
         .await;
 }

@@ -6,7 +6,7 @@ use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
 use kbsync::engine::open_actions::held_deletions;
-use kbsync::engine::settings::{Cause, CycleRequest};
+use kbsync::engine::settings::{Cause, CycleRequest, PathsInMotion};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
 use std::time::Duration;
@@ -440,20 +440,25 @@ async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_he
 #[tokio::test]
 async fn f073_what_is_missing_is_known_but_for_what_waits_for_a_person() {
     let (world, _) = world_of(20).await;
-    let mut engine = world.engine();
-    assert_eq!(engine.missing().expect("looked"), []);
+    let polls = CycleRequest {
+        cause: Cause::Background,
+        in_motion: PathsInMotion {
+            has_grace: true,
+            ..PathsInMotion::default()
+        },
+        ..CycleRequest::new(Direction::Both)
+    };
+    assert_eq!(world.run(&polls).await.missing.len(), 0);
     for number in 0..11 {
         world.remove(&file(number));
     }
-    assert_eq!(engine.missing().expect("looked").len(), 11);
-    let report = engine
-        .cycle(&CycleRequest::new(Direction::Both))
-        .await
-        .expect("a cycle");
-    assert_eq!(held(&report), 11);
-    assert_eq!(engine.missing().expect("looked"), []);
+    let report = world.run(&polls).await;
+    assert_eq!((report.missing.len(), held(&report)), (11, 0));
+    let report = world.sync().await;
+    assert_eq!((report.missing.len(), held(&report)), (0, 11));
+    assert_eq!(world.run(&polls).await.missing.len(), 0);
     world.remove(&file(12));
-    assert_eq!(engine.missing().expect("looked").len(), 1);
+    assert_eq!(world.run(&polls).await.missing.len(), 1);
 }
 
 #[tokio::test]

@@ -6,8 +6,7 @@ use crate::support::look::{articles, both, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, PathsInMotion};
-use kbsync::engine::{Checkout, Clock as _, Contents, GitView, NoGit, Since, SystemClock};
-use kbsync::model::Timestamp;
+use kbsync::engine::{Checkout, Contents, GitView, NoGit, Since};
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{
@@ -242,73 +241,56 @@ async fn a_folder_keeps_its_name_while_a_file_in_it_is_written() {
     assert!(world.exists("alpha/one.html") && !world.exists("a"));
 }
 
-/// A request whose list of paths in motion is an hour older than every change here.
-fn said_before_all_this() -> CycleRequest {
-    said_at(SystemClock.now().before(HOUR))
-}
-
-/// A request whose list of paths in motion is an hour newer than every change here.
-fn said_after_all_this() -> CycleRequest {
-    said_at(SystemClock.now().before(-HOUR))
-}
-
-fn said_at(moment: Timestamp) -> CycleRequest {
+/// A request of the daemon, with the removed paths whose grace time is over.
+fn after_grace(removed: &[&str]) -> CycleRequest {
     CycleRequest {
         in_motion: PathsInMotion {
-            listed_at: Some(moment),
+            has_grace: true,
+            removed: removed.iter().map(|path| (*path).to_owned()).collect(),
             ..PathsInMotion::default()
         },
         ..both()
     }
 }
 
-/// An hour in milliseconds.
-const HOUR: i64 = 3_600_000;
-
 #[tokio::test]
-async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
+async fn a_missing_file_is_waited_for_until_its_grace_time_is_over() {
     let (world, ..) = world().await;
-    // The previous workspace was synced between the list and this cycle.
-    let since = said_before_all_this();
     world.remove("a/one.html");
     let mut engine = hostile::engine(&world, &hostile::calm());
-    let report = engine.cycle(&since).await.expect("a cycle");
+    let report = engine.cycle(&after_grace(&[])).await.expect("a cycle");
     assert_eq!(lines(&report), [""; 0]);
+    assert_eq!(report.missing, BTreeSet::from(["a/one.html".to_owned()]));
     assert_eq!(world.sandbox().articles().len(), 3);
-    // A held deletion waits for a person, whatever else changes in its folder.
+    let over = after_grace(&["a/one.html"]);
     engine.set_git(Arc::new(Moved));
-    let report = engine.cycle(&said_after_all_this()).await;
-    assert_eq!(
-        lines(&report.expect("a cycle")),
-        ["delete remote a/one.html held"]
-    );
+    let report = engine.cycle(&over).await.expect("a cycle");
+    assert_eq!(lines(&report), ["delete remote a/one.html held"]);
+    // A held deletion waits for a person, and has no further grace time.
     world.edit("a/two.html", "Two.", "Mine.");
-    world.write("a/.two.html.swp", "");
-    let report = engine.cycle(&since).await.expect("a cycle");
+    let report = engine.cycle(&after_grace(&[])).await.expect("a cycle");
     assert!(
         lines(&report).contains(&"delete remote a/one.html held".to_owned()),
         "{:?}",
         lines(&report)
     );
     engine.set_git(Arc::new(NoGit));
-    let report = engine.cycle(&said_after_all_this()).await;
-    assert_eq!(
-        lines(&report.expect("a cycle")),
-        ["delete remote a/one.html done"]
-    );
+    let report = engine.cycle(&over).await.expect("a cycle");
+    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
 }
 
 #[tokio::test]
-async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
+async fn the_files_of_a_missing_folder_are_waited_for_as_well() {
     let (world, ..) = world().await;
-    let before = said_before_all_this();
     // The whole folder is gone, as after a checkout of a branch without it.
     std::fs::remove_dir_all(world.path("b")).expect("removed");
     let mut engine = hostile::engine(&world, &hostile::calm());
-    let report = engine.cycle(&before).await.expect("a cycle");
+    let report = engine.cycle(&after_grace(&[])).await.expect("a cycle");
     assert_eq!(lines(&report), [""; 0], "{report:#?}");
+    assert_eq!(report.missing, BTreeSet::from(["b/three.html".to_owned()]));
     assert_eq!(world.sandbox().articles().len(), 3);
-    let report = engine.cycle(&said_after_all_this()).await.expect("a cycle");
+    let over = after_grace(&["b/three.html"]);
+    let report = engine.cycle(&over).await.expect("a cycle");
     assert_eq!(
         lines(&report),
         ["forget local b done", "delete remote b/three.html done"]

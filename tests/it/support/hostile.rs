@@ -88,10 +88,6 @@ impl Disk for Tampered {
         self.inner.list(at)
     }
 
-    fn root_stamp(&self) -> Result<Stamp, DiskError> {
-        self.inner.root_stamp()
-    }
-
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         self.inner.look(at, name)
     }

@@ -137,10 +137,6 @@ impl Disk for Files {
         Ok(listing)
     }
 
-    fn root_stamp(&self) -> Result<Stamp, DiskError> {
-        Ok(Stamp::default())
-    }
-
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         self.confined(&[folder_of(at), name]);
         let entry = self.step(
