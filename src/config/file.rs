@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{
     CategoryId,
-    yaml::{self, Entry, FaultKind, Node, Value},
+    yaml::{self, Entry, Node, Value},
 };
 use std::path::{Component, Path};
 
@@ -79,7 +79,7 @@ pub(super) fn read(
     let last = text.lines().count() + 1;
     let document = yaml::parse(text, MAX_DEPTH).map_err(|fault| {
         let line = fault.line.clamp(1, last);
-        refused(fault).at(line)
+        ConfigError::new(fault.message, fault.remedy).at(line)
     })?;
     let mut given = FileSettings::empty();
     let (mut one, mut several) = (None, None);
@@ -340,28 +340,6 @@ fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], Conf
         Value::Text(..) | Value::Map(_) => {
             Err(ConfigError::new(format!("`{key}` must be a list"), example).at(node.line))
         }
-    }
-}
-
-fn refused(fault: yaml::Fault) -> ConfigError {
-    let may_not = |what: &str| {
-        let message = format!("settings may not hold {what}");
-        ConfigError::new(message, "write the value out, or put it in quotes")
-    };
-    match fault.kind {
-        FaultKind::Syntax { reason, .. } => ConfigError::new(
-            format!("this is not YAML: {reason}"),
-            "mind the indentation, put a space after each `:`, and quote texts with special characters",
-        ),
-        FaultKind::Anchor => may_not("an anchor (`&name`) or an alias (`*name`)"),
-        FaultKind::Tag => may_not("a tag (`!name`)"),
-        FaultKind::Key => may_not("a key that is not text"),
-        FaultKind::Twice(key) => {
-            let message = format!("the key `{key}` appears here a second time");
-            ConfigError::new(message, "keep one of the two")
-        }
-        FaultKind::Deep => may_not("nesting this deep"),
-        FaultKind::SecondDocument => may_not("a second document"),
     }
 }
 

@@ -71,31 +71,24 @@ pub struct Fault {
     /// The line, from 1.
     pub line: usize,
     /// The reason.
-    pub kind: FaultKind,
+    pub message: String,
+    /// The remedy.
+    pub remedy: &'static str,
 }
 
-/// The reason of a fault.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FaultKind {
-    /// The text is not YAML.
-    Syntax {
-        /// The column, from 0.
-        column: usize,
-        /// The parser's message.
-        reason: String,
-    },
-    /// An anchor or an alias.
-    Anchor,
-    /// A tag.
-    Tag,
-    /// A key that is no text.
-    Key,
-    /// A duplicate key.
-    Twice(String),
-    /// Lists or mappings nested too deeply.
-    Deep,
-    /// A second document.
-    SecondDocument,
+impl Fault {
+    fn new(line: usize, message: impl Into<String>, remedy: &'static str) -> Self {
+        Self {
+            line,
+            message: message.into(),
+            remedy,
+        }
+    }
+
+    /// Makes the fault of a document that begins behind another one.
+    pub fn second_document(line: usize) -> Self {
+        Self::new(line, "a second document begins here", "keep one")
+    }
 }
 
 impl Node {
@@ -121,7 +114,7 @@ pub fn parse(text: &str, deepest: usize) -> Result<Document, Fault> {
         }
         if let Event::DocumentStart(explicit) = event {
             if begun {
-                return Err(fault(line, FaultKind::SecondDocument));
+                return Err(Fault::second_document(line));
             }
             begun = true;
             document.dashes = explicit.then_some(line);
@@ -146,27 +139,34 @@ impl<'y> Reader<'y> {
             None => return Ok((Event::StreamEnd, Span::default())),
             Some(Ok(found)) => found,
             Some(Err(error)) => {
-                let (column, reason) = (error.marker().col(), error.info().to_owned());
-                let kind = FaultKind::Syntax { column, reason };
-                return Err(fault(error.marker().line(), kind));
+                let (column, reason) = (error.marker().col() + 1, error.info());
+                return Err(Fault::new(
+                    error.marker().line(),
+                    format!("this is not YAML, and cannot be read: {reason}, column {column}"),
+                    "check the quotes, the colons and the indentation here and in the lines before",
+                ));
             }
         };
-        let line = span.start.line();
-        if let Event::Scalar(_, _, anchor, tag)
+        let (is_anchor, is_tag) = if let Event::Scalar(_, _, anchor, tag)
         | Event::SequenceStart(anchor, tag)
         | Event::MappingStart(anchor, tag) = &event
         {
-            if *anchor != 0 {
-                return Err(fault(line, FaultKind::Anchor));
+            (*anchor != 0, tag.is_some())
+        } else {
+            (matches!(event, Event::Alias(_)), false)
+        };
+        let message = match (is_anchor, is_tag) {
+            (true, _) => {
+                "YAML takes `&` for an anchor and `*` for an alias; anchors and aliases are not read"
             }
-            if tag.is_some() {
-                return Err(fault(line, FaultKind::Tag));
-            }
-        }
-        if matches!(event, Event::Alias(_)) {
-            return Err(fault(line, FaultKind::Anchor));
-        }
-        Ok((event, span))
+            (false, true) => "YAML takes `!` for a tag; tags are not read",
+            (false, false) => return Ok((event, span)),
+        };
+        Err(Fault::new(
+            span.start.line(),
+            message,
+            "put the text into quotes",
+        ))
     }
 
     fn node(&mut self, event: Event<'y>, span: Span, depth: usize) -> Result<Node, Fault> {
@@ -175,7 +175,11 @@ impl<'y> Reader<'y> {
         let value = if let Event::Scalar(text, style, ..) = event {
             Value::Text(text.into_owned(), style_of(style))
         } else if depth > self.deepest {
-            return Err(fault(line, FaultKind::Deep));
+            return Err(Fault::new(
+                line,
+                "the YAML is nested too deeply",
+                "make it flatter",
+            ));
         } else if is_list {
             Value::List(self.list(depth)?)
         } else {
@@ -209,11 +213,16 @@ impl<'y> Reader<'y> {
                 return Ok(entries);
             }
             let Event::Scalar(key, ..) = event else {
-                return Err(fault(line, FaultKind::Key));
+                return Err(Fault::new(
+                    line,
+                    "this key is not a text",
+                    "write lines like `key: value`",
+                ));
             };
             let key = key.into_owned();
             if !seen.insert(key.clone()) {
-                return Err(fault(line, FaultKind::Twice(key)));
+                let message = format!("the key {key:?} appears here a second time");
+                return Err(Fault::new(line, message, "keep one of the two"));
             }
             let (event, value) = self.next()?;
             entries.push(Entry {
@@ -234,8 +243,4 @@ fn style_of(style: ScalarStyle) -> Style {
         ScalarStyle::DoubleQuoted => Style::Double,
         ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
     }
-}
-
-fn fault(line: usize, kind: FaultKind) -> Fault {
-    Fault { line, kind }
 }

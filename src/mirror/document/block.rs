@@ -5,7 +5,7 @@
 
 use super::frame::NotReady;
 pub(super) use crate::model::yaml::Style;
-use crate::model::yaml::{self, Fault, FaultKind};
+use crate::model::yaml::{self, Fault};
 use std::{borrow::Cow, ops::Range};
 
 /// The longest block, in bytes.
@@ -200,10 +200,7 @@ const MAX_DEPTH: usize = 24;
 fn read_entries(yaml: &str, lines: &[&str]) -> Result<Vec<Entry>, NotReady> {
     let document = yaml::parse(yaml, MAX_DEPTH).map_err(refused)?;
     if let Some(line) = document.dashes {
-        return Err(refused(Fault {
-            line,
-            kind: FaultKind::SecondDocument,
-        }));
+        return Err(refused(Fault::second_document(line)));
     }
     let Some(root) = document.root else {
         return Ok(Vec::new());
@@ -262,35 +259,8 @@ fn line_of<'l>(lines: &[&'l str], line: usize) -> &'l str {
     lines.get(line.saturating_sub(1)).copied().unwrap_or("")
 }
 
-fn refused(Fault { line, kind }: Fault) -> NotReady {
-    let (message, remedy) = match kind {
-        FaultKind::Syntax { column, reason } => (
-            format!("column {}: the YAML cannot be read: {reason}", column + 1),
-            "check the quotes, the colons and the indentation here and in the lines before",
-        ),
-        FaultKind::Anchor => (
-            "YAML anchors and aliases (`&`, `*`) are not read".to_owned(),
-            "put the text into quotes",
-        ),
-        FaultKind::Tag => (
-            "YAML tags (`!`) are not read".to_owned(),
-            "put the text into quotes",
-        ),
-        FaultKind::Key => (
-            "this key is not a text".to_owned(),
-            "write keys like `title:`",
-        ),
-        FaultKind::Twice(key) => (
-            format!("the key {key:?} appears here a second time"),
-            "keep one of the two",
-        ),
-        FaultKind::Deep => (
-            "the YAML is nested too deeply".to_owned(),
-            "make it flatter",
-        ),
-        FaultKind::SecondDocument => ("a second YAML document begins here".to_owned(), "keep one"),
-    };
-    NotReady::at(line, message, remedy)
+fn refused(fault: Fault) -> NotReady {
+    NotReady::at(fault.line, fault.message, fault.remedy)
 }
 
 /// Finds the end of the colon behind a key. An explicit key (`?`) or a key that ends on another line has none.
