@@ -9,41 +9,6 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// The longest character reference, in bytes between `&` and `;`.
 const LONGEST_REFERENCE: usize = 32;
 
-/// Counts the elements of a text by name, in lower case.
-pub fn elements(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
-    let mut counts = BTreeMap::new();
-    for token in tokens(text) {
-        if let Kind::Open(name) | Kind::SelfClosing(name) = token.kind {
-            *counts.entry(name.lower()).or_insert(0) += 1;
-        }
-    }
-    counts
-}
-
-/// Returns the text that a reader sees: no markup, white space collapsed, a space between blocks.
-///
-/// Character references are resolved as in [`decoded`].
-pub fn visible_text(text: &str) -> String {
-    let mut visible = String::with_capacity(text.len() / 2);
-    let mut hidden = false;
-    for token in tokens(text) {
-        match token.kind {
-            Kind::Text => push_collapsed(&mut visible, &decoded(token.source)),
-            Kind::RawText if !hidden => push_collapsed(&mut visible, &decoded(token.source)),
-            Kind::Open(name) | Kind::SelfClosing(name) | Kind::Close(name) => {
-                // Among the elements with raw content, only a text area is visible.
-                hidden = !name.is("textarea");
-                if !INLINE.contains(&&*name.lower()) {
-                    push_collapsed(&mut visible, " ");
-                }
-            }
-            Kind::RawText | Kind::Comment | Kind::Unfinished => {}
-        }
-    }
-    visible.truncate(visible.trim_end().len());
-    visible
-}
-
 /// Resolves character references: numbers, and the common names. Any other name becomes U+FFFD, which counts as one
 /// character, too.
 pub fn decoded(text: &str) -> Cow<'_, str> {
@@ -104,10 +69,6 @@ fn normalised(text: &str) -> Vec<String> {
 
 /// Describes the content that a text lost in its new form; `None`: nothing visible is lost.
 pub fn shrank(before: &str, after: &str) -> Option<String> {
-    let characters = |text| {
-        let visible = visible_text(text);
-        visible.chars().filter(|char| !char.is_whitespace()).count()
-    };
     let lost_text = characters(before).saturating_sub(characters(after));
     let kept = kinds(after);
     let lost: Vec<_> = kinds(before)
@@ -129,27 +90,51 @@ pub fn shrank(before: &str, after: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Counts elements; elements that look alike share a name.
+/// Counts the characters that a reader sees, without white space.
+fn characters(text: &str) -> usize {
+    let mut count = 0;
+    let mut hidden = false;
+    for token in tokens(text) {
+        match token.kind {
+            Kind::RawText if hidden => {}
+            Kind::Text | Kind::RawText => {
+                let text = decoded(token.source);
+                count += text.chars().filter(|char| !char.is_whitespace()).count();
+            }
+            // Among the elements with raw content, only a text area is visible.
+            Kind::Open(name) | Kind::SelfClosing(name) | Kind::Close(name) => {
+                hidden = !name.is("textarea");
+            }
+            Kind::Comment | Kind::Unfinished => {}
+        }
+    }
+    count
+}
+
+/// Counts elements by name, in lower case; elements that look alike share a name.
 fn kinds(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
     let mut counts = BTreeMap::new();
-    for (name, count) in elements(text) {
-        let kind = match &*name {
-            "b" => "strong".into(),
-            "i" => "em".into(),
-            "s" | "strike" => "del".into(),
-            _ => name,
-        };
-        *counts.entry(kind).or_insert(0) += count;
+    for token in tokens(text) {
+        if let Kind::Open(name) | Kind::SelfClosing(name) = token.kind {
+            let name = name.lower();
+            let kind = match &*name {
+                "b" => "strong".into(),
+                "i" => "em".into(),
+                "s" | "strike" => "del".into(),
+                _ => name,
+            };
+            *counts.entry(kind).or_insert(0) += 1;
+        }
     }
     counts
 }
 
-fn push_collapsed(visible: &mut String, text: &str) {
+fn push_collapsed(words: &mut String, text: &str) {
     for character in text.chars() {
         if !character.is_whitespace() {
-            visible.push(character);
-        } else if !visible.is_empty() && !visible.ends_with(' ') {
-            visible.push(' ');
+            words.push(character);
+        } else if !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
         }
     }
 }
@@ -183,10 +168,3 @@ fn reference(text: &str) -> Option<(char, usize)> {
     };
     Some((character, end + 1))
 }
-
-/// The elements within a line of text: the text on both sides of a tag may be one word.
-const INLINE: [&str; 31] = [
-    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img",
-    "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
-    "time", "tt", "u", "var", "wbr",
-];

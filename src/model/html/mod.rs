@@ -4,7 +4,7 @@
 //! tokens:
 //! - [`units()`] cuts a text into the units of a merge: lines and blocks;
 //! - [`balance()`] finds tags that are left open, and end tags without start tags;
-//! - [`elements`], [`visible_text`] and [`shrank`] measure how much of a text the service kept;
+//! - [`shrank`] measures how much of a text the service kept;
 //! - [`references()`] lists links and sources, [`images_without_alt`] images for which a reader may see nothing.
 //!
 //! This is not an HTML parser: there is no tree, nothing is repaired, and character references are resolved only where
@@ -17,7 +17,7 @@ mod scan;
 mod units;
 
 pub use balance::{Balance, Tag, balance};
-pub use measure::{decoded, elements, is_same_markup, shrank, visible_text};
+pub use measure::{decoded, is_same_markup, shrank};
 pub use references::{Reference, images_without_alt, line_of, references};
 pub use scan::{Attribute, Kind, Name, Token, Tokens, tokens};
 pub use units::{is_blank, units};
