@@ -72,8 +72,7 @@ fn folder(
                 files.strays.push((place.to_string(), why.to_owned()));
             }
             Verdict::Inner => {
-                // An unreadable inner file is no finding.
-                if disk.holds(&place, &could_be_article).unwrap_or(false) {
+                if disk.holds(&place, &could_be_article) {
                     files.inner.push(place);
                 }
             }

@@ -129,10 +129,10 @@ pub trait Disk: Send + Sync + 'static {
     /// Lists a folder. A folder that keeps changing is an error, not a partial list.
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError>;
 
-    /// Returns whether a folder within a category's folder holds, at any depth, a regular file with a wanted name. An
-    /// implementation may have no such folders.
-    fn holds(&self, _folder: &Place, _wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
-        Ok(false)
+    /// Returns whether a folder within a category's folder holds, at any depth, a regular file with a wanted name. Hidden
+    /// names and unreadable folders are skipped. An implementation may have no such folders.
+    fn holds(&self, _folder: &Place, _wanted: &dyn Fn(&str) -> bool) -> bool {
+        false
     }
 
     /// Returns the entry at a name; `None`: there is none.

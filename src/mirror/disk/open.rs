@@ -1,9 +1,9 @@
-//! System calls relative to an open folder: stat, read and search. No link is followed.
+//! System calls relative to an open folder: stat and read. No link is followed.
 
 use super::{At, Content, DiskError, DiskErrorKind, Entry, Kind};
 use crate::model::Stamp;
 use rustix::{
-    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    fs::{self, AtFlags, FileType, Mode, OFlags},
     io::Errno,
 };
 use std::{fs::File, io::Read as _, os::fd::OwnedFd};
@@ -155,45 +155,4 @@ where
     To: TryFrom<From> + Default,
 {
     To::try_from(number).unwrap_or_default()
-}
-
-/// The greatest depth of a search for names within a category's folder: the result only serves a warning.
-pub(super) const DEEPEST: usize = 8;
-
-/// The most names examined in one search.
-pub(super) const MOST: usize = 20_000;
-
-/// Searches a folder of an open folder for a regular file with a wanted name. Hidden names are skipped. `left` counts
-/// the names that may still be examined.
-pub(super) fn finds(
-    within: &OwnedFd,
-    name: &str,
-    wanted: &dyn Fn(&str) -> bool,
-    depth: usize,
-    left: &mut usize,
-) -> Result<bool, Errno> {
-    let folder = open_dir(within, name)?;
-    for found in Dir::read_from(&folder)? {
-        let found = found?;
-        // An article's name is always UTF-8.
-        let Ok(name) = found.file_name().to_str() else {
-            continue;
-        };
-        if name.starts_with('.') {
-            continue;
-        }
-        let Some(rest) = left.checked_sub(1) else {
-            return Ok(false);
-        };
-        *left = rest;
-        let is_found = match look_in(&folder, name)?.map(|entry| entry.kind) {
-            Some(Kind::File) => wanted(name),
-            Some(Kind::Folder) if depth > 1 => finds(&folder, name, wanted, depth - 1, left)?,
-            Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
-        };
-        if is_found {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

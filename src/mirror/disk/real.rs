@@ -7,8 +7,7 @@
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
     open::{
-        DEEPEST, MOST, entry, finds, folder_name, identity, look_in, open_dir, read_in, shown,
-        single, stamp_of, sync_all,
+        entry, folder_name, identity, look_in, open_dir, read_in, shown, single, stamp_of, sync_all,
     },
     slots::{OpenFolder, is_gone, write_new},
 };
@@ -27,6 +26,12 @@ use std::{
 
 /// The number of attempts to list a folder that keeps changing.
 const LISTINGS: usize = 4;
+
+/// The greatest depth of a search for names within a category's folder: the result only serves a warning.
+const DEEPEST: usize = 8;
+
+/// The most names examined in one search.
+const MOST: usize = 20_000;
 
 /// A test's action in the middle of an operation; its argument is the step.
 #[cfg(test)]
@@ -168,12 +173,16 @@ impl Disk for RealDisk {
         read_in(&folder, single(name, "read")?, &shown(at, name), limit)
     }
 
-    fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
-        let within = self.folder(At::Folder(&folder.folder), "list")?;
-        let name = single(&folder.file, "list")?;
-        let mut left = MOST;
-        finds(&within, name, wanted, DEEPEST, &mut left)
-            .map_err(|errno| DiskError::from_errno(errno, "list", folder.to_string()))
+    fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> bool {
+        let is_wanted = |found: ignore::DirEntry| {
+            found.file_type().is_some_and(|kind| kind.is_file())
+                && found.file_name().to_str().is_some_and(wanted)
+        };
+        let top = self.path.join(&folder.folder).join(&folder.file);
+        let mut walk = ignore::WalkBuilder::new(top);
+        walk.standard_filters(false).hidden(true);
+        walk.max_depth(Some(DEEPEST));
+        walk.build().flatten().take(MOST).any(is_wanted)
     }
 
     fn stage(

@@ -105,8 +105,7 @@ impl<D: Disk> Walk<'_, D> {
             }
             Verdict::Inner => {
                 let place = place();
-                // An unreadable folder is not reported either.
-                if self.disk.holds(&place, &could_be_article).unwrap_or(false) {
+                if self.disk.holds(&place, &could_be_article) {
                     found.inner.push(place);
                 }
                 None
