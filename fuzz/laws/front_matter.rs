@@ -68,7 +68,7 @@ fn edits() -> Vec<Changes> {
     let awkward = "no: #1 'a' \"b\" \\ \u{1F600} - 012";
     vec![
         Changes {
-            id: Some(ArticleId::new(Uuid::from_u128(0x5d0c_3c1e))),
+            id: Some(Uuid::from_u128(0x5d0c_3c1e)),
             ..none.clone()
         },
         Changes {
@@ -104,7 +104,7 @@ fn edits() -> Vec<Changes> {
 fn all_of(document: &Document) -> Changes {
     let Flags { enabled, draft } = document.flags();
     Changes {
-        id: document.id(),
+        id: document.id().map(ArticleId::uuid),
         title: Some(document.title().to_owned()),
         slug: Some(document.slug().map(str::to_owned)),
         enabled: Some(enabled),
@@ -112,6 +112,7 @@ fn all_of(document: &Document) -> Changes {
         introtext: Some(document.introtext().to_owned()),
         keywords: Some(document.keywords().to_owned()),
         text: Some(document.text().to_owned()),
+        ..Changes::default()
     }
 }
 

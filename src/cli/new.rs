@@ -7,7 +7,7 @@ use crate::{
     config::{self, Folders},
     mirror::{
         disk::{At, Disk as _, DiskErrorKind, Durability, Expect, Kind, RealDisk},
-        document::{CategoryChanges, CategoryDocument, Changes, Document, MAX_FILE},
+        document::{CategoryDocument, Changes, Document, MAX_FILE},
     },
     model::{
         Field,
@@ -239,9 +239,9 @@ fn create_folder(disk: &RealDisk, category: &str) -> Result<String, Failure> {
     }
     disk.create_folder(&folder)?;
     if folder != category && readable(&folder) != category {
-        let text = CategoryDocument::compose(&CategoryChanges {
+        let text = CategoryDocument::compose(&Changes {
             name: Some(category.to_owned()),
-            ..CategoryChanges::default()
+            ..Changes::default()
         });
         // If another process was faster, its file stays.
         write(disk, &folder, CATEGORY_FILE, text.as_bytes())?;

@@ -2,10 +2,10 @@
 //!
 //! Pure.
 
-use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::base::CategoryRow;
 use crate::model::path::{EXTENSION, NameProblem, readable, slug_of_stem};
-use crate::model::{CategoryId, CategoryVersion, Place, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Place, TextDigest, Version};
 
 /// The largest `_category.yaml` that is read.
 pub(super) const MAX_YAML: usize = 1 << 20;
@@ -56,7 +56,7 @@ pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> boo
         return true;
     }
     let plain = Document::compose(&Changes {
-        id: document.id(),
+        id: document.id().map(ArticleId::uuid),
         slug: slug_key(place, &version.slug, None),
         enabled: Some(document.flags().enabled),
         draft: Some(document.flags().draft),
@@ -87,14 +87,15 @@ pub(super) fn category_changes(
     folder: &str,
     words: &CategoryVersion,
     written: Option<&str>,
-) -> CategoryChanges {
+) -> Changes {
     let named = Place::new("", format!("{folder}{EXTENSION}"));
-    CategoryChanges {
-        id: Some(id),
+    Changes {
+        id: Some(id.uuid()),
         name: Some(words.name.clone()),
         slug: slug_key(&named, &words.slug, written),
         description: Some(words.description.clone()),
         meta_description: Some(words.meta_description.clone()),
+        ..Changes::default()
     }
 }
 

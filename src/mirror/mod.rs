@@ -14,7 +14,7 @@ pub mod lock;
 pub mod scan;
 
 pub use disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect, RealDisk};
-pub use document::{CategoryChanges, CategoryDocument, Changes, Document, NotReady};
+pub use document::{CategoryDocument, Changes, Document, NotReady};
 pub use layout::Layout;
 pub use lock::Lock;
 pub use scan::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, scan};

@@ -245,7 +245,7 @@ fn remove_copy<D: Disk>(
 /// the file.
 fn copy_text(id: ArticleId, version: &Version, flags: Flags, text: String) -> String {
     Document::compose(&Changes {
-        id: Some(id),
+        id: Some(id.uuid()),
         slug: Some(Some(version.slug.clone())),
         enabled: Some(flags.enabled.filter(|is_enabled| !is_enabled)),
         draft: Some(flags.draft.filter(|is_draft| *is_draft)),

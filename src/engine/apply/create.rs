@@ -246,7 +246,7 @@ fn write_id<D: Disk>(
         draft: drafted.or(had.draft),
     };
     let source = document.edit(&Changes {
-        id: Some(row.id),
+        id: Some(row.id.uuid()),
         enabled: Some(flags.enabled),
         draft: Some(flags.draft),
         ..Changes::default()

@@ -96,7 +96,7 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
 /// Returns the changes that make a file say what a settlement wants.
 fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -> Changes {
     Changes {
-        id: Some(settle.id),
+        id: Some(settle.id.uuid()),
         slug: slug_key(
             &settle.to,
             &settle.file.slug,

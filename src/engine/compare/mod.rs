@@ -10,7 +10,7 @@ use super::reasons::put_below;
 use super::settings::Settings;
 use crate::engine::form::{MAX_FILE, category_changes, slug_key};
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Place, Version};
 use crate::reconcile::plan::Problem;
@@ -116,7 +116,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
             let document = Document::parse_with_markers(new.as_bytes()).ok();
             let written = document.as_ref().and_then(Document::slug);
             let changes = Changes {
-                id: Some(other.id),
+                id: Some(other.id.uuid()),
                 slug: slug_key(other.place, &other.version.slug, written),
                 enabled: other.flags.map(|flags| flags.enabled),
                 draft: other.flags.map(|flags| flags.draft),
@@ -152,7 +152,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
         let new = self.read(&place)?;
         let document = CategoryDocument::parse(new.as_bytes()).ok();
         let old = document.zip(other).map(|(document, (was, version))| {
-            document.edit(&CategoryChanges {
+            document.edit(&Changes {
                 name: document.name().map(|_| version.name.clone()),
                 ..category_changes(id, was, version, document.slug())
             })

@@ -280,7 +280,7 @@ pub(super) fn composed(
     text: String,
 ) -> String {
     Document::compose(&Changes {
-        id,
+        id: id.map(ArticleId::uuid),
         slug: slug_key(place, slug, None),
         enabled: Some(flags.enabled),
         draft: Some(flags.draft),

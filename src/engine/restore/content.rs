@@ -7,10 +7,12 @@ use crate::engine::history::category::was_here;
 use crate::engine::history::{self, History, composed, has_address, was_not_ready};
 use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
-use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::path::slug_of_stem;
-use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Texts, Version};
+use crate::model::{
+    ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Texts, Version,
+};
 use crate::state::store::Store;
 use crate::state::{StoredVersion, Subject};
 
@@ -89,7 +91,7 @@ impl<D: Disk> Preparer<'_, D> {
                 // A copy of another article's file has that article's id.
                 let named = document.id().filter(|named| Some(*named) != id);
                 document.edit(&Changes {
-                    id: id.filter(|_| named.is_some()),
+                    id: id.filter(|_| named.is_some()).map(ArticleId::uuid),
                     enabled: hidden.map(|flags| flags.enabled),
                     draft: hidden.map(|flags| flags.draft),
                     text: Some(text),
@@ -190,7 +192,7 @@ impl<D: Disk> Preparer<'_, D> {
                     flags.or(form.flags())
                 };
                 form.edit(&Changes {
-                    id: *id,
+                    id: id.map(ArticleId::uuid),
                     slug: slug_key(place, &slug, form.slug()),
                     enabled: Some(flags.enabled),
                     draft: Some(flags.draft),
@@ -306,16 +308,15 @@ fn category_text(id: CategoryId, text: &str, old: Option<&str>) -> String {
         return text.to_owned();
     };
     match old.and_then(|old| CategoryDocument::parse(old.as_bytes()).ok()) {
-        None => version.edit(&CategoryChanges {
-            id: Some(id),
-            ..CategoryChanges::default()
+        None => version.edit(&Changes {
+            id: Some(id.uuid()),
+            ..Changes::default()
         }),
-        Some(document) => document.edit(&CategoryChanges {
-            id: None,
+        Some(document) => document.edit(&Changes {
             name: version.name().map(str::to_owned),
-            slug: None,
             description: Some(version.description().to_owned()),
             meta_description: Some(version.meta_description().to_owned()),
+            ..Changes::default()
         }),
     }
 }

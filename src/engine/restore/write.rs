@@ -7,7 +7,7 @@ use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
 use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::{CategoryChanges, CategoryDocument};
+use crate::mirror::document::{CategoryDocument, Changes};
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::copy_of;
@@ -84,9 +84,9 @@ fn name_folder<D: Disk>(
         return Ok(None);
     };
     let text = match last_document(journal.store, id, Some(folder))? {
-        Some(last) => last.edit(&CategoryChanges {
-            id: Some(id),
-            ..CategoryChanges::default()
+        Some(last) => last.edit(&Changes {
+            id: Some(id.uuid()),
+            ..Changes::default()
         }),
         None => category_file(id, folder, &row.local, None),
     };

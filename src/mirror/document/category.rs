@@ -1,11 +1,11 @@
 //! A category's file, `_category.yaml`: kbsync's keys among the writer's own, as in front matter.
 
 use super::{
-    NotReady, Written,
+    Changes, NotReady,
     block::Block,
     frame::{self, Frame},
     source::Source,
-    splice::{self, Edit},
+    splice,
     values::{at, check_lengths, id_of, misspelt, text_of},
 };
 use crate::model::{CategoryId, CategoryVersion, Field};
@@ -29,41 +29,6 @@ struct Words {
     meta_description: String,
 }
 
-/// The new values for a category's file. `None` leaves a field as it is.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CategoryChanges {
-    /// The category's id.
-    pub id: Option<CategoryId>,
-    /// The name.
-    pub name: Option<String>,
-    /// `slug:`; `Some(None)` removes the key.
-    pub slug: Option<Option<String>>,
-    /// The description; `""` removes the key.
-    pub description: Option<String>,
-    /// The description for search engines; `""` removes the key.
-    pub meta_description: Option<String>,
-}
-
-impl CategoryChanges {
-    /// Returns the changed keys, each with its new value.
-    fn edits(&self) -> Vec<Edit> {
-        let text = |text: &String| Written::unless_empty(text);
-        let slug = self.slug.as_ref();
-        let described = self.description.as_ref();
-        let meta = self.meta_description.as_ref();
-        let edits = [
-            self.id.map(|id| ("id", Some(Written::word(&id)))),
-            self.name
-                .as_ref()
-                .map(|name| ("name", Some(Written::Text(name.clone())))),
-            slug.map(|slug| ("slug", slug.as_ref().and_then(text))),
-            described.map(|new| ("description", text(new))),
-            meta.map(|new| ("meta_description", text(new))),
-        ];
-        edits.into_iter().flatten().collect()
-    }
-}
-
 impl CategoryDocument {
     /// Parses a file. A file without any key is not ready: probably it was truncated.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
@@ -81,12 +46,12 @@ impl CategoryDocument {
     }
 
     /// Writes a new file.
-    pub fn compose(changes: &CategoryChanges) -> String {
+    pub fn compose(changes: &Changes) -> String {
         splice::write_new(&changes.edits())
     }
 
     /// Returns the file with the changes; equal values are left untouched.
-    pub fn edit(&self, changes: &CategoryChanges) -> String {
+    pub fn edit(&self, changes: &Changes) -> String {
         self.source.edit(&KEYS, &changes.edits())
     }
 

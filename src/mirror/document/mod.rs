@@ -15,7 +15,7 @@ mod source;
 mod splice;
 mod values;
 
-pub use category::{CategoryChanges, CategoryDocument};
+pub use category::CategoryDocument;
 pub use frame::{MAX_FILE, NotReady, has_conflict_markers};
 
 use crate::model::{ArticleId, CategoryId, Field, Flags, TextDigest, Version};
@@ -23,6 +23,7 @@ use block::Block;
 use frame::Frame;
 use source::Source;
 use splice::{Edit, Written};
+use uuid::Uuid;
 use values::{check_lengths, flag_of, id_of, text_of, title_of};
 
 /// kbsync's keys, in the order in which they are written.
@@ -55,13 +56,15 @@ struct Words {
     flags: Flags,
 }
 
-/// The new values for a file. `None` leaves a field as it is.
+/// The new values for an article's or a category's file. `None` leaves a field as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
-    /// The article's id.
-    pub id: Option<ArticleId>,
-    /// The title.
+    /// The id of the article or the category.
+    pub id: Option<Uuid>,
+    /// The title of an article.
     pub title: Option<String>,
+    /// The name of a category.
+    pub name: Option<String>,
     /// `slug:`; `Some(None)` removes the key.
     pub slug: Option<Option<String>>,
     /// `enabled:`; `Some(None)` removes the key.
@@ -72,6 +75,10 @@ pub struct Changes {
     pub introtext: Option<String>,
     /// The search words; `""` removes the key.
     pub keywords: Option<String>,
+    /// The description of a category; `""` removes the key.
+    pub description: Option<String>,
+    /// The description of a category for search engines; `""` removes the key.
+    pub meta_description: Option<String>,
     /// The body.
     pub text: Option<String>,
 }
@@ -89,20 +96,25 @@ impl Changes {
 
     /// Returns the changed keys, each with its new value.
     fn edits(&self) -> Vec<Edit> {
+        let named = |text: &String| Some(Written::Text(text.clone()));
         let text = |text: &String| Written::unless_empty(text);
+        let flag = |on: Option<bool>| on.as_ref().map(Written::word);
         let slug = self.slug.as_ref();
         let edits = [
             self.id.map(|id| ("id", Some(Written::word(&id)))),
-            self.title
-                .as_ref()
-                .map(|title| ("title", Some(Written::Text(title.clone())))),
+            self.title.as_ref().map(|title| ("title", named(title))),
+            self.name.as_ref().map(|name| ("name", named(name))),
             slug.map(|slug| ("slug", slug.as_ref().and_then(text))),
-            self.enabled
-                .map(|on| ("enabled", on.as_ref().map(Written::word))),
-            self.draft
-                .map(|on| ("draft", on.as_ref().map(Written::word))),
+            self.enabled.map(|on| ("enabled", flag(on))),
+            self.draft.map(|on| ("draft", flag(on))),
             self.introtext.as_ref().map(|new| ("introtext", text(new))),
             self.keywords.as_ref().map(|new| ("keywords", text(new))),
+            self.description
+                .as_ref()
+                .map(|new| ("description", text(new))),
+            self.meta_description
+                .as_ref()
+                .map(|new| ("meta_description", text(new))),
         ];
         edits.into_iter().flatten().collect()
     }

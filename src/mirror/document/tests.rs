@@ -20,7 +20,7 @@ fn refused(text: impl AsRef<[u8]>) -> NotReady {
 
 fn all(title: &str, text: &str) -> Changes {
     Changes {
-        id: Some(id()),
+        id: Some(id().uuid()),
         title: Some(title.to_owned()),
         slug: Some(Some("install".to_owned())),
         enabled: Some(Some(false)),
@@ -28,6 +28,7 @@ fn all(title: &str, text: &str) -> Changes {
         introtext: Some("From zero".to_owned()),
         keywords: Some("install, agent".to_owned()),
         text: Some(text.to_owned()),
+        ..Changes::default()
     }
 }
 
@@ -481,7 +482,7 @@ fn an_edit_touches_only_the_lines_of_what_changed() {
     );
     check(
         Changes {
-            id: Some(id()),
+            id: Some(id().uuid()),
             ..Changes::default()
         },
         "# who reads this\n",
@@ -559,12 +560,13 @@ fn odd_but_valid_yaml_can_be_edited() {
 
 #[test]
 fn a_category_is_written_read_and_edited() {
-    let changes = CategoryChanges {
+    let changes = Changes {
         id: Some(ID.parse().expect("a UUID")),
         name: Some("Getting started".to_owned()),
         slug: Some(None),
         description: Some("first\nsecond: \"x\"\r".to_owned()),
         meta_description: Some(String::new()),
+        ..Changes::default()
     };
     let file = CategoryDocument::compose(&changes);
     assert_eq!(
@@ -590,10 +592,10 @@ fn a_category_is_written_read_and_edited() {
         ),
     ] {
         let document = CategoryDocument::parse(file.as_bytes()).expect("readable");
-        let changes = CategoryChanges {
+        let changes = Changes {
             name: Some("B".to_owned()),
             slug: Some(Some("s".to_owned())),
-            ..CategoryChanges::default()
+            ..Changes::default()
         };
         assert_eq!(document.edit(&changes), expected);
     }
@@ -796,7 +798,7 @@ fn changes() -> impl Strategy<Value = Changes> {
     )
         .prop_map(
             |(id, title, slug, enabled, draft, introtext, keywords, text)| Changes {
-                id,
+                id: id.map(ArticleId::uuid),
                 title,
                 slug: slug.map(|slug| slug.filter(|slug| !slug.is_empty())),
                 enabled,
@@ -804,6 +806,7 @@ fn changes() -> impl Strategy<Value = Changes> {
                 introtext,
                 keywords,
                 text: text.filter(|text| !has_conflict_markers(text)),
+                ..Changes::default()
             },
         )
 }
@@ -812,7 +815,11 @@ fn changes() -> impl Strategy<Value = Changes> {
 fn check_edit(before: &Document, wanted: &Changes) {
     let edited = before.edit(wanted);
     let after = parse(&edited);
-    assert_eq!(after.id(), wanted.id.or(before.id()), "{edited}");
+    assert_eq!(
+        after.id(),
+        wanted.id.map(ArticleId::new).or(before.id()),
+        "{edited}"
+    );
     assert_eq!(
         after.title(),
         wanted.title.as_deref().unwrap_or(before.title()),
@@ -984,7 +991,7 @@ proptest! {
         prop_assume!(!has_conflict_markers(&file));
         let document = parse(&file);
         let same = Changes {
-            id: document.id(),
+            id: document.id().map(ArticleId::uuid),
             title: Some(document.title().to_owned()),
             slug: Some(document.slug().map(str::to_owned)),
             enabled: Some(document.flags().enabled),
@@ -992,6 +999,7 @@ proptest! {
             introtext: Some(document.introtext().to_owned()),
             keywords: Some(document.keywords().to_owned()),
             text: Some(document.text().to_owned()),
+            ..Changes::default()
         };
         prop_assert_eq!(document.edit(&same), file);
     }
@@ -1011,10 +1019,10 @@ proptest! {
     #[test]
     fn categories_are_read_back(name in texts(), description in texts(), own in "[a-z]{0,5}") {
         prop_assume!(!name.trim().is_empty());
-        let wanted = CategoryChanges {
+        let wanted = Changes {
             name: Some(name.clone()),
             description: Some(description.clone()),
-            ..CategoryChanges::default()
+            ..Changes::default()
         };
         let file = CategoryDocument::compose(&wanted);
         let document = CategoryDocument::parse(file.as_bytes()).expect("readable");
