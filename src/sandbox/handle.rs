@@ -7,7 +7,7 @@ use super::{
     gate::Interceptor,
     options::{Options, Rights},
     store::{Article, Category, NewSeed, Workspace},
-    world::{Counts, RequestRecord, Stale, World},
+    world::{Counts, RequestRecord, World},
 };
 use chrono::{DateTime, Utc};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -205,15 +205,6 @@ impl Sandbox {
     /// Starts the clock at `moment`; each change is a microsecond later.
     pub fn set_clock(&self, moment: DateTime<Utc>) {
         self.lock().clock.fix(moment);
-    }
-
-    /// Makes the next `reads` API reads return the current content, even after changes.
-    pub fn serve_stale(&self, reads: u32) {
-        let mut world = self.lock();
-        world.stale = Some(Stale {
-            store: world.store.clone(),
-            reads,
-        });
     }
 
     /// Returns the interceptor of API requests, and makes it if there is none.

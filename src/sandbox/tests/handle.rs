@@ -60,13 +60,13 @@ fn going_back_makes_everything_as_it_was_and_the_next_ids_too() {
 #[tokio::test]
 async fn a_replica_may_lag_behind() {
     let kb = Kb::new();
-    kb.sandbox.serve_stale(2);
+    kb.sandbox.serve_past(&kb.sandbox.snapshot(), 2);
     kb.put(&kb.article_path(), json!({"title": "New"})).await;
     for expected in ["Refunds", "Refunds", "New"] {
         let reply = kb.get(&kb.article_path()).await;
         assert_eq!(reply.json["article"]["title"], expected);
     }
-    kb.sandbox.serve_stale(1);
+    kb.sandbox.serve_past(&kb.sandbox.snapshot(), 1);
     kb.put(&kb.article_path(), json!({"title": "Newer"})).await;
     for expected in ["New", "Newer"] {
         let reply = kb.get(&kb.listing_path()).await;

@@ -70,11 +70,11 @@ async fn f022_old_bytes_of_an_article_that_we_have_written_since_are_read_and_kn
     assert_eq!(sync(&mut engine).await, nothing(2));
     world.edit("a/one.html", "<p>1</p>", "<p>1, edited</p>");
     // The next listings are stale, and their bytes are known.
-    world.sandbox().serve_stale(4);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 4);
     assert_eq!(sync(&mut engine).await.0, ["update remote a/one.html done"]);
     assert_eq!(sync(&mut engine).await, nothing(1));
     assert_eq!(sync(&mut engine).await, nothing(1));
-    world.sandbox().serve_stale(0);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 0);
     assert_eq!(sync(&mut engine).await, nothing(1));
     assert_eq!(sync(&mut engine).await, nothing(2));
     let text = world.sandbox().article(one).expect("there").text;

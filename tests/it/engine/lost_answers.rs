@@ -381,7 +381,7 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     // A stale listing first, and then the current listing.
     let id = world.sandbox().articles().pop().expect("there").id;
     let hidden = world.sandbox().remove(id).expect("there");
-    world.sandbox().serve_stale(1);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 1);
     world.sandbox().restore(hidden);
     let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
@@ -416,7 +416,7 @@ async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
 /// Hides the article from the first listing of the next cycle.
 fn not_shown_yet(world: &Stage, id: Uuid) {
     let hidden = world.sandbox().remove(id).expect("there");
-    world.sandbox().serve_stale(1);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 1);
     world.sandbox().restore(hidden);
 }
 

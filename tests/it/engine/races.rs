@@ -680,7 +680,7 @@ async fn f023_an_edit_of_ours_while_a_listing_is_on_its_way_is_not_taken_back() 
     old.text = "<p>0</p>".into();
     old.updated_at = old.created_at;
     world.sandbox().restore(old);
-    world.sandbox().serve_stale(1);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 1);
     world.sandbox().restore(mine);
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new(), "{report:#?}");

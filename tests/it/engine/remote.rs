@@ -619,7 +619,7 @@ async fn f022_an_old_copy_of_what_our_own_write_replaced_changes_nothing() {
     let one = world.article(a, "one", "<p>1</p>");
     world.sync().await;
     world.edit("a/one.html", "<p>1</p>", "<p>1, edited</p>");
-    world.sandbox().serve_stale(3);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 3);
     assert_eq!(
         lines(&world.sync().await),
         ["update remote a/one.html done"]
@@ -650,7 +650,7 @@ async fn f022_an_edit_on_top_of_a_stale_read_is_still_sent() {
     let one = world.article(a, "one", "<p>1</p>");
     world.sync().await;
     world.edit("a/one.html", "<p>1</p>", "<p>2</p>");
-    world.sandbox().serve_stale(2);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 2);
     world.sync().await;
     world.edit("a/one.html", "<p>2</p>", "<p>3</p>");
     let report = world.sync().await;
@@ -670,7 +670,7 @@ async fn a_deleted_article_that_an_old_listing_still_shows_does_not_come_back() 
     world.article(a, "two", "<p>2</p>");
     world.sync().await;
     world.remove("a/one.html");
-    world.sandbox().serve_stale(3);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 3);
     assert_eq!(
         lines(&world.sync().await),
         ["delete remote a/one.html done"]
@@ -694,7 +694,7 @@ async fn a_new_article_that_an_old_listing_does_not_show_yet_keeps_its_file() {
     world.article(a, "one", "<p>1</p>");
     world.sync().await;
     world.write("a/two.html", "---\ntitle: Two\n---\n<p>2</p>\n");
-    world.sandbox().serve_stale(4);
+    world.sandbox().serve_past(&world.sandbox().snapshot(), 4);
     assert_eq!(
         lines(&world.sync().await),
         ["create remote a/two.html done"]

@@ -660,7 +660,7 @@ async fn stale_cell(stage: &mut Stage, endpoint: &Endpoint, others: bool, expect
         _ => "0RL",
     };
     ends_well(stage, &on, &busy.written, (due, expected), &cell).await;
-    stage.sandbox().serve_stale(0);
+    stage.sandbox().serve_past(&stage.sandbox().snapshot(), 0);
 }
 
 /// Checks that a cycle with faults loses nothing, and that some good cycles later reach the undisturbed end.

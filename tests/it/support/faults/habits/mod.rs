@@ -105,7 +105,7 @@ impl Habits {
             None => Body::from(self.normalise.rewrite(body)),
         };
         if parts.method != Method::GET && self.stale_reads_after_write > 0 {
-            sandbox.serve_stale(self.stale_reads_after_write);
+            sandbox.serve_past(&sandbox.snapshot(), self.stale_reads_after_write);
         }
         let mut response = carry_out(Request::from_parts(parts, body)).await;
         match (response.status(), refusal) {
