@@ -12,7 +12,6 @@ pub mod host;
 pub mod html;
 pub mod id;
 pub mod limits;
-pub mod lint;
 pub mod path;
 pub mod stamp;
 pub mod time;

@@ -1,12 +1,20 @@
 //! The findings of a check.
 
-pub(crate) use crate::model::lint::Severity as Level;
-
 use crate::mirror::document::NotReady;
 use serde::Serialize;
 
 /// The end of the remedy of an error with which the file is not sent.
 pub(super) const NOT_SENT: &str = "until then the file is not sent";
+
+/// The severity of a finding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    /// Readers see a poorer page than necessary.
+    Warning,
+    /// The page is broken, or the file would not be pushed.
+    Error,
+}
 
 /// A problem in a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]

@@ -4,6 +4,7 @@
 //! and at most a few other paths.
 
 mod findings;
+mod html;
 
 pub(crate) use findings::{Finding, Level};
 
@@ -13,7 +14,7 @@ use crate::{
         layout::INNER,
     },
     model::{
-        ArticleId, Place, lint,
+        ArticleId, Place,
         path::{
             CATEGORY_FILE, EXTENSION, NameProblem,
             near::{likely_meant, maybe_mistyped},
@@ -108,7 +109,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         file_name(&name, &mut findings);
         named.push(name);
         keys(&place.to_string(), document.near_keys(), &mut findings);
-        body(place, document, &mut findings);
+        html::html(place, document, &mut findings);
     }
     named.sort_by(|one, other| one.place.cmp(&other.place));
     let parsed: Categories<'_> = files
@@ -205,18 +206,6 @@ fn keys<'k>(
         let message = format!("`{key}` is not sent: it is not a key of kbsync");
         let help = format!("did you mean `{meant}`?");
         findings.warning(path, "near-key", message, help).line = Some(line);
-    }
-}
-
-fn body(place: &Place, document: &Document, findings: &mut Findings) {
-    let before = document.lines_before_text();
-    for found in lint::lint_html(document.text()) {
-        let help = match found.severity {
-            Level::Warning => found.remedy,
-            Level::Error => format!("{}; {SENT}", found.remedy),
-        };
-        let reported = findings.error(place, found.rule, found.message, help);
-        (reported.level, reported.line) = (found.severity, Some(before + found.line));
     }
 }
 
@@ -322,8 +311,7 @@ fn dead_links(
     known: &BTreeSet<String>,
     findings: &mut Findings,
 ) {
-    let before = document.lines_before_text();
-    for (line, target) in lint::relative_links(document.text()) {
+    for (line, target) in html::relative_links(document) {
         let leads = resolve(&place.folder, &target)
             .is_some_and(|path| path.is_empty() || known.contains(&path));
         if !leads {
@@ -331,7 +319,7 @@ fn dead_links(
             let help = format!(
                 "correct the path, which is relative to this file, or write the whole address; {SENT}"
             );
-            findings.error(place, "dead-link", message, help).line = Some(before + line);
+            findings.error(place, "dead-link", message, help).line = Some(line);
         }
     }
 }
