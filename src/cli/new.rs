@@ -13,8 +13,8 @@ use crate::{
         Field,
         article::{MAX_CHARS, over_limit},
         path::{
-            CATEGORY_FILE, EXTENSION, ignored_name, near::likely_meant, quoted, readable,
-            safe_stem, slugify,
+            CATEGORY_FILE, EXTENSION, is_ignored, near::likely_meant, quoted, readable, safe_stem,
+            slugify,
         },
     },
 };
@@ -151,7 +151,7 @@ fn split<'a>(folders: &'a Folders, category: &'a str) -> Result<(&'a str, &'a st
 fn categories(disk: &RealDisk) -> Result<Vec<(String, String)>, Failure> {
     let entries = disk.list(At::Root)?.entries.into_iter();
     entries
-        .filter(|entry| entry.kind == Kind::Folder && ignored_name(&entry.name).is_none())
+        .filter(|entry| entry.kind == Kind::Folder && !is_ignored(&entry.name))
         .map(|entry| {
             let name = name_of(disk, &entry.name)?;
             Ok((entry.name, name))

@@ -7,7 +7,7 @@
 use super::disk::Kind;
 use crate::model::{
     Place,
-    path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name, lower},
+    path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, is_ignored, lower},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::borrow::Cow;
@@ -58,7 +58,7 @@ pub const INNER: &str = "this folder holds .html files, but folders within a cat
 
 /// Returns whether a file of this name in a category's folder would be an article.
 pub fn could_be_article(name: &str) -> bool {
-    name.ends_with(EXTENSION) && ignored_name(name).is_none()
+    name.ends_with(EXTENSION) && !is_ignored(name)
 }
 
 /// Why the `.kbsyncignore` cannot be used.
@@ -188,12 +188,12 @@ impl Layout {
 
     /// Returns whether a folder of the root is out of scope.
     pub fn ignores_folder(&self, name: &str) -> bool {
-        ignored_name(name).is_some() || self.has_rule(|| name.to_owned(), true)
+        is_ignored(name) || self.has_rule(|| name.to_owned(), true)
     }
 
     fn ignores_file(&self, folder: &str, name: &str, kind: Kind) -> bool {
         let path = || format!("{folder}/{name}");
-        ignored_name(name).is_some() || self.has_rule(path, kind == Kind::Folder)
+        is_ignored(name) || self.has_rule(path, kind == Kind::Folder)
     }
 
     /// Returns whether the mirror's own rules ignore a path.

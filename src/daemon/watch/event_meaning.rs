@@ -4,7 +4,7 @@ use super::Root;
 use crate::{
     daemon::debounce::Touch,
     mirror::layout::IGNORE_FILE,
-    model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name},
+    model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, is_ignored},
 };
 use notify::{
     EventKind,
@@ -138,7 +138,7 @@ pub(super) fn relevant_name(name: &str, touch: Touch) -> Option<(String, Touch)>
         let stem = name.get(..name.len() - CONFLICT_EXTENSION.len())?;
         return Some((format!("{stem}{EXTENSION}"), Touch::Changed));
     }
-    (name.ends_with(EXTENSION) && ignored_name(name).is_none()).then(|| (name.to_owned(), touch))
+    (name.ends_with(EXTENSION) && !is_ignored(name)).then(|| (name.to_owned(), touch))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::WorkQueue;
 use crate::daemon::{outage::Outage, schedule::Moment};
-use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name};
+use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, is_ignored};
 use crate::web::shared_status::QueueStatus;
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +90,6 @@ pub(super) fn is_file(path: &str) -> bool {
 /// Returns whether a path may belong to an article, a category or a conflict; editors' and kbsync's own files do not.
 pub(super) fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
-        ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
+        !is_ignored(name) || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
     })
 }

@@ -9,7 +9,7 @@ pub(super) mod entry;
 
 use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};
-use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
+use crate::model::path::{CATEGORY_FILE, EXTENSION, is_ignored};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Texts, Timestamp, Version};
 use crate::state::store::{Store, Writing};
 use crate::state::{Event, Outcome, StoredVersion, Subject};
@@ -150,7 +150,7 @@ impl History {
 
 /// Returns whether a version has an address of its own; a conflict copy has none, and was never the file.
 pub(super) fn has_address(kept: &StoredVersion) -> bool {
-    kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
+    kept.seen.subject.is_category() || !is_ignored(&kept.seen.place.file)
 }
 
 /// Returns whether a version is the whole text of a file that was not ready: its body is the file.

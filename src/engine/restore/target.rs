@@ -3,7 +3,7 @@
 use super::{Preparer, Refused, RestoreRequest};
 use crate::engine::history::History;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
-use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of_stem};
+use crate::model::path::{CATEGORY_FILE, EXTENSION, is_ignored, quoted, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, ExitCode, Place};
 use crate::state::Subject;
 
@@ -258,8 +258,8 @@ fn check_names(place: &Place, has_folder: bool) -> Result<(), String> {
     if !place.file.ends_with(EXTENSION) {
         return Err(format!("its name does not end in {EXTENSION}"));
     }
-    if let Some(why) = ignored_name(&place.folder).or_else(|| ignored_name(&place.file)) {
-        return Err(format!("it has {why}"));
+    if is_ignored(&place.folder) || is_ignored(&place.file) {
+        return Err("it has a name that kbsync ignores".to_owned());
     }
     let mut slugs = vec![place.stem()];
     if !has_folder {

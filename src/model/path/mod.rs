@@ -110,8 +110,8 @@ pub fn safe_stem(slug: &str) -> bool {
         && !is_device_name(slug)
         && fold(slug) != SETTINGS_FILE
         // The slug may name a folder or, with the ending, a file: neither name may be ignored later.
-        && ignored_name(slug).is_none()
-        && ignored_name(&format!("{slug}{EXTENSION}")).is_none()
+        && !is_ignored(slug)
+        && !is_ignored(&format!("{slug}{EXTENSION}"))
 }
 
 /// Returns the name for a slug: the slug itself if it is safe and free, else a safe form with `~` and digits of the
@@ -212,40 +212,28 @@ pub fn slugify(title: &str) -> String {
     }
 }
 
-/// Returns why a name is never an article, a category's folder or `_category.yaml`; `None`: it may be one.
+/// Returns whether a name is never an article, a category's folder or `_category.yaml`.
 ///
 /// Hidden names, editors' temporary and backup files, conflict copies of kbsync and of other tools (failures rows 74
 /// and 121). The caller excepts `_category.yaml`.
-pub fn ignored_name(name: &str) -> Option<&'static str> {
+pub fn is_ignored(name: &str) -> bool {
+    const ENDINGS: [&str; 8] = [
+        CONFLICT_EXTENSION,
+        ".swp",
+        ".swo",
+        ".swx",
+        ".tmp",
+        "~",
+        "___jb_tmp___",
+        "___jb_old___",
+    ];
     let lower = lower(name);
-    let editor = "a temporary or backup file of an editor";
-    let other_tool = "a conflict copy of another tool";
-    if name.starts_with(['.', '_']) {
-        Some("a name that starts with `.` or `_`")
-    } else if lower.ends_with(CONFLICT_EXTENSION) {
-        Some("the copy of a conflict")
-    } else if lower == "4913"
-        || [
-            ".swp",
-            ".swo",
-            ".swx",
-            ".tmp",
-            "~",
-            "___jb_tmp___",
-            "___jb_old___",
-        ]
-        .iter()
-        .any(|ending| lower.ends_with(ending))
+    name.starts_with(['.', '_'])
+        || lower == "4913"
+        || ENDINGS.iter().any(|ending| lower.ends_with(ending))
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
-    {
-        Some(editor)
-    } else if lower.contains(".sync-conflict-")
+        || lower.contains(".sync-conflict-")
         || (lower.contains("conflicted copy") && lower.contains('('))
-    {
-        Some(other_tool)
-    } else {
-        None
-    }
 }
 
 /// Returns whether a character is a letter or a digit. Letters without a width are excluded: with them, two names could
