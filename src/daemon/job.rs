@@ -15,7 +15,6 @@ use crate::engine::{
     restore,
 };
 use crate::model::{ArticleId, Digest, Place, Side};
-use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict};
 use crate::service::Purpose;
 pub use crate::web::shared_status::OpenItems;
@@ -309,11 +308,7 @@ fn from_command(command: &CycleCommand, prefix: &str) -> Option<CycleRequest> {
         scope: paths,
         dry_run: command.dry_run,
         allow_deletes: command.allow_deletes,
-        new_categories: if command.new_categories {
-            NewCategories::Create
-        } else {
-            NewCategories::Ask
-        },
+        asks_for_categories: !command.new_categories,
         prefer: command.prefer,
         resolve: command.resolve.clone(),
         ..CycleRequest::new(command.direction)

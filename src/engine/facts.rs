@@ -8,7 +8,7 @@
 
 use crate::engine::Engine;
 use crate::engine::behind::by_git;
-use crate::engine::first_sync::new_categories;
+use crate::engine::first_sync::asks_for_categories;
 use crate::engine::observation::{IGNORE_RULES, Observation};
 use crate::engine::open_actions::{self, OpenAction};
 use crate::engine::report::{Report, Status};
@@ -66,7 +66,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         restoring: open_actions::unfinished(store)?,
         elsewhere: elsewhere(engine, plan, &approved),
         still_held: counted_holds(&held),
-        new_categories: new_categories(store, plan, observed, &held)?,
+        asks_for_categories: asks_for_categories(store, plan, observed, &held)?,
         unhidden: unhidden(store, plan, observed)?,
         approved,
     })

@@ -1,4 +1,4 @@
-//! The first sync of a state: its binding to the mirror, and the treatment of new categories.
+//! The first sync of a state: its binding to the mirror, and the question about new categories.
 //!
 //! The first writing cycle binds an empty state to its mirror. Any other state is bound at the end of its first
 //! complete cycle. Until then each cycle holds the deletions of a state from elsewhere, and held deletions stay held
@@ -6,7 +6,6 @@
 
 use crate::engine::observation::{MIRROR_READ, Observation};
 use crate::engine::open_actions::OpenAction;
-use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::state::home::Home;
 use crate::state::store::Store;
@@ -32,19 +31,19 @@ pub(super) fn begin_state(store: &mut Store, home: Option<&Home>) -> anyhow::Res
     Ok(())
 }
 
-/// Returns the treatment of new categories. Every sync asks until a complete cycle has ended. Later syncs ask while a
-/// new category of the first sync is held: the user may have renamed the folder since.
-pub(super) fn new_categories(
+/// Returns whether a person approves each new category. Every sync asks until a complete cycle has ended. Later syncs ask
+/// while a new category of the first sync is held: the user may have renamed the folder since.
+pub(super) fn asks_for_categories(
     store: &Store,
     plan: &Plan,
     observed: &Observation,
     held: &[OpenAction],
-) -> anyhow::Result<NewCategories> {
+) -> anyhow::Result<bool> {
     let creates = |step: &Step| matches!(step, Step::CreateCategory { .. });
-    if observed.request.new_categories == NewCategories::Create
+    if !observed.request.asks_for_categories
         || !plan.actions.iter().any(|action| creates(&action.step))
     {
-        return Ok(NewCategories::Create);
+        return Ok(false);
     }
     let base = &observed.base;
     // A dry run may find a state that no cycle has begun.
@@ -53,11 +52,7 @@ pub(super) fn new_categories(
     let waits = held
         .iter()
         .any(|held| held.rule == Some(HoldRule::NewCategory));
-    Ok(if first || waits {
-        NewCategories::Ask
-    } else {
-        NewCategories::Create
-    })
+    Ok(first || waits)
 }
 
 /// After a complete cycle, ends the first sync and binds the state to the mirror: the guards have held its deletions by

@@ -8,7 +8,6 @@ use crate::mirror::layout::Layout;
 use crate::model::path::fold;
 use crate::model::{ArticleId, CategoryId, Digest, Flags, Place, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
-use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict, Policy};
 use crate::service::Purpose;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,8 +134,8 @@ pub struct CycleRequest {
     pub dry_run: bool,
     /// Let deletions pass the guards.
     pub allow_deletes: bool,
-    /// The treatment of new categories in a first sync.
-    pub new_categories: NewCategories,
+    /// Whether a person approves each new category of a first sync.
+    pub asks_for_categories: bool,
     /// Overrides `on_conflict`.
     pub prefer: Option<OnConflict>,
     /// A person's choices for conflicts.
@@ -171,7 +170,7 @@ impl CycleRequest {
             in_motion: PathsInMotion::default(),
             dry_run: false,
             allow_deletes: false,
-            new_categories: NewCategories::Ask,
+            asks_for_categories: true,
             prefer: None,
             resolve: BTreeMap::new(),
             cause: Cause::Command,

@@ -5,8 +5,7 @@
 
 use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
-use super::new_categories::{NewCategories, new_category};
-use super::plan::{Action, HoldRule, Kind, Plan, Settle};
+use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
 use crate::model::base::Parked;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Digest, Side};
@@ -43,8 +42,8 @@ pub struct Facts {
     /// because the state is of another folder, and still wait for a person: undoing some of the changes does not
     /// release the rest.
     pub still_held: BTreeSet<(HoldRule, ArticleId)>,
-    /// The decisions about new categories.
-    pub new_categories: NewCategories,
+    /// Whether a person approves each new category.
+    pub asks_for_categories: bool,
     /// Files that would be sent, and folders that would become categories, which the ignore rules of the last cycle
     /// left out.
     pub unhidden: BTreeSet<String>,
@@ -152,6 +151,28 @@ fn unhidden(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
         "`.kbsyncignore` left it out until now; it is sent when a second look finds the same rules";
     let is_new = facts.unhidden.contains(&action.path);
     is_new.then(|| (HoldRule::Doubt, reason.to_owned()))
+}
+
+/// Holds a new category if its name looks like a typing error, and at the first sync of a state, because the folder may
+/// then be unrelated to the knowledge base: the API cannot delete a category, so kbsync does not create a category on a
+/// guess. The articles of the category are held with it.
+fn new_category(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let Step::CreateCategory { folder, near, .. } = &action.step else {
+        return None;
+    };
+    let cause = format!("{folder}/ would be a new category, and the API cannot delete categories");
+    if let Some(near) = near {
+        let reason = format!(
+            "{cause}; if you meant the category {near}, move the files to its folder; `kbsync approve` creates {folder}"
+        );
+        return Some((HoldRule::NearCategory, reason));
+    }
+    let reason = format!(
+        "{cause}; `kbsync approve` creates it, `kbsync sync --yes` creates every category held for this reason"
+    );
+    facts
+        .asks_for_categories
+        .then_some((HoldRule::NewCategory, reason))
 }
 
 fn duel(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {

@@ -36,7 +36,6 @@ pub mod merge;
 mod missing;
 mod names;
 mod needs;
-pub mod new_categories;
 pub mod order;
 pub mod pairing;
 pub mod plan;

@@ -1,7 +1,6 @@
 //! Deletions that empty a category or the mirror, and deletions from a state of another folder.
 
 use super::small::Small;
-use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{Action, HoldRule};
 
 /// Makes a world with its base counted, and with a limit that holds nothing.
@@ -168,9 +167,9 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
 
 #[test]
 fn a_new_category_is_held_when_its_name_is_near_or_nobody_was_asked() {
-    let rule = |base: &str, local: &str, said| {
+    let rule = |base: &str, local: &str, asks| {
         let mut world = Small::new(base, local, "");
-        world.facts.new_categories = said;
+        world.facts.asks_for_categories = asks;
         let plan = world.plan();
         let rules: Vec<_> = plan
             .actions
@@ -184,17 +183,16 @@ fn a_new_category_is_held_when_its_name_is_near_or_nobody_was_asked() {
         rules
     };
     let waits = Some(HoldRule::Waits);
-    let (expected, unasked) = (NewCategories::Create, NewCategories::Ask);
     let near = [Some(HoldRule::NearCategory), waits];
-    assert_eq!(rule("a", "strat/ noyaml; n in=strat", expected), near);
-    assert_eq!(rule("a", "strat/ noyaml; n in=strat", unasked), near);
-    assert_eq!(rule("a", "docs/ noyaml; n in=docs", expected), [None, None]);
+    assert_eq!(rule("a", "strat/ noyaml; n in=strat", false), near);
+    assert_eq!(rule("a", "strat/ noyaml; n in=strat", true), near);
+    assert_eq!(rule("a", "docs/ noyaml; n in=docs", false), [None, None]);
     assert_eq!(
-        rule("a", "docs/ noyaml; n in=docs", unasked),
+        rule("a", "docs/ noyaml; n in=docs", true),
         [Some(HoldRule::NewCategory), waits]
     );
     // The slug counts as well.
-    assert_eq!(rule("a", "other/ slug=strat; n in=other", expected), near);
+    assert_eq!(rule("a", "other/ slug=strat; n in=other", false), near);
     // A copied folder has another category's name.
-    assert_eq!(rule("a", "other/ name=Start; n in=other", expected), near);
+    assert_eq!(rule("a", "other/ name=Start; n in=other", false), near);
 }

@@ -12,7 +12,6 @@ use kbsync::mirror::disk::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
-use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::Options;
 use kbsync::service::budget::{Budget, BudgetLimits};
@@ -451,7 +450,7 @@ pub(crate) async fn sync_with(world: &Stage, meddle: &Meddler) -> Report {
     engine(world, meddle)
         .cycle(&CycleRequest {
             // Most worlds begin here, and a first sync would ask before it creates a category for each folder.
-            new_categories: NewCategories::Create,
+            asks_for_categories: false,
             ..CycleRequest::new(Direction::Both)
         })
         .await
@@ -466,7 +465,7 @@ pub(crate) async fn sync(world: &Stage) -> Report {
 /// Syncs as a command does, which reads again what changed during the cycle.
 pub(crate) async fn settle(world: &Stage) -> Report {
     let request = CycleRequest {
-        new_categories: NewCategories::Create,
+        asks_for_categories: false,
         ..CycleRequest::new(Direction::Both)
     };
     let report = engine(world, &calm()).cycle_until_settled(&request).await;

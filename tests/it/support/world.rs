@@ -9,7 +9,6 @@ use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::engine::{Clock, Engine};
 use kbsync::mirror::RealDisk;
 use kbsync::model::{Timestamp, WorkspaceId};
-use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use kbsync::service::budget::{Budget, BudgetLimits};
@@ -130,7 +129,7 @@ impl World {
     /// Runs one command as a new process would. The user has approved the new categories of a first sync.
     pub(crate) async fn run(&self, request: &CycleRequest) -> Report {
         let request = CycleRequest {
-            new_categories: NewCategories::Create,
+            asks_for_categories: false,
             ..request.clone()
         };
         self.engine().cycle(&request).await.expect("a cycle")

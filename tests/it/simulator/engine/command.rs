@@ -10,7 +10,6 @@ use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
 use kbsync::engine::{GitView, NoGit};
 use kbsync::model::{ArticleId, Place, Side, Timestamp};
-use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
 use kbsync::reconcile::snapshot::{Decision, Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
@@ -414,7 +413,7 @@ pub(super) fn differs(
 /// A request of a person who has approved the new categories of a first sync.
 pub(super) fn asked(direction: Direction) -> CycleRequest {
     CycleRequest {
-        new_categories: NewCategories::Create,
+        asks_for_categories: false,
         ..CycleRequest::new(direction)
     }
 }
