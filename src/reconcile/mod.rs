@@ -52,10 +52,10 @@ pub(crate) use conflict::{copy_of, has_lost_copy};
 pub(crate) use missing::{place_in_conflict, removed_in_conflict, ways_without_article};
 use names::Names;
 use pairing::Paired;
-use plan::{Action, Key, Outcome, Plan, Problem};
+use plan::{Action, Outcome, Plan, Problem};
 pub(crate) use settle::listed_as_known;
 use snapshot::{Base, Bodies, LocalFile, LocalSnapshot, Policy, RemoteSnapshot, Seen};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 /// The input of a plan.
@@ -89,25 +89,12 @@ pub fn reconcile(world: World<'_>) -> Plan {
     categories::missing_folders(&mut planner);
     categories::wait_for_categories(&mut planner);
     let plan = planner.plan;
-    debug_assert!(
-        unaccounted(&world, &plan).is_empty(),
-        "keys without an outcome"
+    debug_assert_eq!(
+        plan.outcomes.len(),
+        world.articles().collect::<BTreeSet<_>>().len() + world.paired.new_files.len(),
+        "each key has one outcome"
     );
     plan
-}
-
-/// Returns the keys of the inputs that have no outcome in the plan.
-pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
-    let articles = world.articles().map(Key::Article);
-    let files = world
-        .paired
-        .new_files
-        .iter()
-        .map(|file| Key::File(file.place.clone()));
-    articles
-        .chain(files)
-        .filter(|key| !plan.outcomes.contains_key(key))
-        .collect()
 }
 
 impl World<'_> {
@@ -157,7 +144,7 @@ impl<'a> Planner<'a> {
     /// Adds an action. Returns the outcome for its article.
     fn add(&mut self, action: Action) -> Outcome {
         self.plan.actions.push(action);
-        Outcome::Planned
+        Outcome::Decided
     }
 
     /// Reports a file or an article that is left out.

@@ -300,12 +300,8 @@ pub struct Conflict {
 /// The outcome for one key of the three inputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
-    /// Both sides are as in the base.
-    Quiet,
-    /// Only the base changes: a revision, a visibility, a place.
-    Recorded,
-    /// The key has an action in the plan.
-    Planned,
+    /// The plan has all that the key needs: an action, a change of the base, or nothing.
+    Decided,
     /// The state of the key is unknown in this cycle.
     Unknown,
     /// The command's paths or direction exclude the key.

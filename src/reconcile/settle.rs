@@ -157,11 +157,10 @@ fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: S
             && row.file_flags == settle.unsent_flags
             && row.remote_flags == settle.seen.flags
     });
-    if known {
-        return Outcome::Quiet;
+    if !known {
+        planner.plan.records.push(settle);
     }
-    planner.plan.records.push(settle);
-    Outcome::Recorded
+    Outcome::Decided
 }
 
 fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> Outcome {

@@ -5,8 +5,8 @@
 //! only the rows of the articles that differ.
 //!
 //! The differences are enough while the base is at rest: the last look at everything left nothing open. An article
-//! whose stamp and entry equal the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not
-//! loaded. A look at some paths needs less of the base, and more of the articles at these paths ([`super::paths`]).
+//! whose stamp and entry equal the index needs nothing, and its row is not loaded. A look at some paths needs less of
+//! the base, and more of the articles at these paths ([`super::paths`]).
 //!
 //! The differences are not enough if a file or an entry came, went or moved, a category changed, or something cannot be
 //! read. Then all rows are loaded and compared.
