@@ -7,7 +7,7 @@ use kbsync::reconcile::snapshot::{
     Base, Bodies, Direction, LocalCategory, LocalFile, LocalSnapshot, OnConflict, Policy,
     RemoteSnapshot,
 };
-use kbsync::reconcile::{OutOfReach, World, pairing::pair, reconcile};
+use kbsync::reconcile::{World, pairing::pair, reconcile};
 use std::collections::BTreeMap;
 
 #[expect(clippy::print_stdout, reason = "it is what an example is for")]
@@ -52,7 +52,7 @@ fn main() {
     let (base, bodies) = (Base::default(), Bodies::new());
     let paired = pair(&base, &local, &remote);
     let plan = reconcile(World {
-        out_of_reach: OutOfReach(&|_| false),
+        out_of_reach: &|_| false,
         base: &base,
         local: &local,
         paired: &paired,

@@ -18,7 +18,7 @@ use crate::engine::{Engine, Gathered, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Plan, Problem};
-use crate::reconcile::{self, OutOfReach, World};
+use crate::reconcile::{self, World};
 use crate::service::Service;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -188,7 +188,7 @@ fn plan_for<S: Service, D: Disk>(
     let layout = &observed.mirror.layout;
     let out_of_reach = |place: &Place| layout.ignores(place) || in_motion.covers(place);
     let world = World {
-        out_of_reach: OutOfReach(&out_of_reach),
+        out_of_reach: &out_of_reach,
         base: &observed.base,
         local: &observed.local,
         paired: &observed.paired,

@@ -138,9 +138,9 @@ pub(super) fn open_after(
         let (folder, file) = open.path.split_once('/').unwrap_or((&open.path, ""));
         let place = Place::new(folder, file);
         let in_scope = if file.is_empty() {
-            policy.covers_folder(folder)
+            policy.scope.covers_folder(folder)
         } else {
-            policy.covers(&place)
+            policy.scope.covers(&place)
         };
         let in_direction = match (request.direction, open.side) {
             (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,

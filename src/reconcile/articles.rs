@@ -29,7 +29,7 @@ pub(super) fn plan_articles(planner: &mut Planner<'_>) {
         planner.plan.outcomes.insert(Key::Article(id), outcome);
     }
     for file in &world.paired.new_files {
-        let outcome = if world.policy.covers(&file.place) {
+        let outcome = if world.policy.scope.covers(&file.place) {
             create_remote(planner, file, None)
         } else {
             Outcome::Excluded
@@ -49,7 +49,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     }
     let places = [row.map(|row| &row.place), file.map(|file| &file.place)];
     let mut places = places.into_iter().flatten().peekable();
-    if places.peek().is_some() && !places.any(|place| world.policy.covers(place)) {
+    if places.peek().is_some() && !places.any(|place| world.policy.scope.covers(place)) {
         return Outcome::Excluded;
     }
     let unlisted = Remote::Unknown("it was not listed".to_owned());

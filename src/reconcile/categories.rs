@@ -71,9 +71,10 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         .new_files
         .iter()
         .chain(world.paired.files.values());
-    let needed = world.policy.covers_folder(&local.folder)
-        || files
-            .any(|file| file.version.category == provisional && world.policy.covers(&file.place));
+    let needed = world.policy.scope.covers_folder(&local.folder)
+        || files.any(|file| {
+            file.version.category == provisional && world.policy.scope.covers(&file.place)
+        });
     if !needed {
         return;
     }
@@ -148,7 +149,7 @@ fn meet_category(
 ) {
     let world = planner.world;
     let row = world.base.categories.get(&id);
-    if !world.policy.covers_folder(&local.folder) {
+    if !world.policy.scope.covers_folder(&local.folder) {
         return;
     }
     let mut way = match row {
@@ -347,7 +348,7 @@ fn folder_that_went<'b>(world: World<'b>, row: &'b CategoryRow, slug: &str) -> O
     let is_gone = world.local.complete
         && world.hidden_folder(row.id, slug).is_none()
         && !world.is_claimed(row.id);
-    (is_left && is_gone && world.policy.covers_folder(folder)).then_some(folder)
+    (is_left && is_gone && world.policy.scope.covers_folder(folder)).then_some(folder)
 }
 
 /// The writer removed the folder: the category stays, because the API cannot delete it (`docs/api.md`, A1.3). Reported

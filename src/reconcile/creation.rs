@@ -56,8 +56,8 @@ pub(super) fn new_file_for(
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
     let to = planner.names.give_place(&folder, &seen.version.slug, id);
     // An article that was in scope comes back, even if its category's folder is not in scope.
-    let covered = was.is_some() || world.policy.covers(&to);
-    if (world.out_of_reach.0)(&own) || !covered {
+    let covered = was.is_some() || world.policy.scope.covers(&to);
+    if (world.out_of_reach)(&own) || !covered {
         planner.names.free(&to);
         if !known {
             planner.names.take_back(category);

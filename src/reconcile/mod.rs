@@ -73,13 +73,9 @@ pub struct World<'a> {
     pub bodies: &'a Bodies,
     /// The rules.
     pub policy: &'a Policy,
-    /// The places where nothing may be written.
-    pub out_of_reach: OutOfReach<'a>,
+    /// The test for places where nothing may be written: ignored places, and places in motion.
+    pub out_of_reach: &'a dyn Fn(&Place) -> bool,
 }
-
-/// The test for places where nothing may be written: ignored places, and places in motion.
-#[derive(Clone, Copy)]
-pub struct OutOfReach<'a>(pub &'a dyn Fn(&Place) -> bool);
 
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {

@@ -214,7 +214,7 @@ fn place_after(
     if to.folder == from.folder && fold(&to.file) == fold(&from.file) {
         to = from.clone();
     }
-    if to == from || !(planner.world.out_of_reach.0)(&to) {
+    if to == from || !(planner.world.out_of_reach)(&to) {
         planner.names.reserve_again(&from);
         return Ok(to);
     }

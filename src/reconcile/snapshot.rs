@@ -269,14 +269,4 @@ impl Policy {
             wanted_categories: BTreeSet::new(),
         }
     }
-
-    /// Returns whether a place is in scope.
-    pub fn covers(&self, place: &Place) -> bool {
-        self.scope.covers(place)
-    }
-
-    /// Returns whether a category's own texts are in scope: whole folders only.
-    pub fn covers_folder(&self, folder: &str) -> bool {
-        self.scope.covers_folder(folder)
-    }
 }

@@ -251,6 +251,6 @@ fn shows_a_gap(answer: &Remote) -> bool {
 fn in_scope(base: &Base, paired: &Paired, policy: &Policy, id: ArticleId) -> bool {
     let row = base.articles.get(&id);
     let file = paired.files.get(&id);
-    row.is_some_and(|row| policy.covers(&row.place))
-        || file.is_some_and(|file| policy.covers(&file.place))
+    row.is_some_and(|row| policy.scope.covers(&row.place))
+        || file.is_some_and(|file| policy.scope.covers(&file.place))
 }

@@ -77,7 +77,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
         let policy = engine.settings.policy(&engine.request);
         let named = |row: &&CategoryRow| {
             let folder = row.folder.as_deref();
-            folder.is_some_and(|folder| policy.covers_folder(folder))
+            folder.is_some_and(|folder| policy.scope.covers_folder(folder))
         };
         let rows = base.categories.values().filter(named);
         wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
@@ -206,7 +206,7 @@ fn changed_categories(settings: &Settings, base: &Base, observed: &Observation) 
                     None => {
                         !is_unready
                             && observed.request.direction.pulls()
-                            && policy.covers_folder(&category.folder)
+                            && policy.scope.covers_folder(&category.folder)
                     }
                 };
                 mine && (is_changed || row.folder.as_deref() != Some(&category.folder))

@@ -40,7 +40,7 @@ pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
     let answers = &engine.gathered.answers;
     old.retain(|id| {
         let row = base.articles.get(id);
-        row.is_some_and(|row| policy.covers(&row.place)) && !answers.has(Target::Article(*id))
+        row.is_some_and(|row| policy.scope.covers(&row.place)) && !answers.has(Target::Article(*id))
     });
     if old.is_empty() {
         return Ok(());

@@ -675,7 +675,7 @@ impl Small {
     pub(super) fn plan(&self) -> Plan {
         let paired = self.paired();
         let world = World {
-            out_of_reach: crate::reconcile::OutOfReach(&|_| false),
+            out_of_reach: &|_| false,
             base: &self.base,
             local: &self.local,
             paired: &paired,

@@ -225,7 +225,7 @@ impl Scene {
 
     pub(super) fn world<'a>(&'a self, paired: &'a Paired) -> World<'a> {
         World {
-            out_of_reach: kbsync::reconcile::OutOfReach(&|_| false),
+            out_of_reach: &|_| false,
             base: &self.base,
             local: &self.local,
             paired,
