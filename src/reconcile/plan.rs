@@ -2,7 +2,7 @@
 //!
 //! A dry run prints the plan; the engine applies it. Equal worlds give equal plans.
 
-use super::snapshot::{Bodies, Seen};
+use super::snapshot::{Bodies, LocalFile, Seen};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Field, Flags, Place, Revision, Side, Version,
 };
@@ -217,22 +217,13 @@ pub enum Step {
     Wait,
 }
 
-/// A file before a step.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FileBefore {
-    /// The place.
-    pub place: Place,
-    /// The version.
-    pub version: Version,
-}
-
 /// Brings an article's two sides together: the file becomes `file`, and the fields `send` go to the service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settle {
     /// The article.
     pub id: ArticleId,
     /// The file as it is now; `None`: there is no file.
-    pub before: Option<FileBefore>,
+    pub before: Option<LocalFile>,
     /// The place of the file after the step.
     pub to: Place,
     /// The file's version after the step.

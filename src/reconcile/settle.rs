@@ -6,8 +6,8 @@ use super::articles::waiting;
 use super::change::ThreeWay;
 use super::creation::homeless;
 use super::names;
-use super::plan::{Action, FileBefore, HoldRule, Kind, Outcome, Settle};
-use super::snapshot::{Direction, Seen};
+use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
+use super::snapshot::{Direction, LocalFile, Seen};
 use super::{Case, Planner};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::path::fold;
@@ -58,9 +58,9 @@ pub(super) fn settle_article(
         unsent_flags: flags.unsent,
         ends_conflict: planner.world.base.conflicts.contains_key(&id),
         send: way.pushed,
-        before: Some(FileBefore {
+        before: Some(LocalFile {
             place: from.clone(),
-            version: file.version.clone(),
+            ..file.clone()
         }),
         to,
     };
