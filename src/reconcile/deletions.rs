@@ -84,22 +84,15 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     // Removed files whose articles could not be read count, too: no person has seen them yet.
     waiting += usize::from(side == Side::Remote) * plan.removed_unreadable;
     let against = against_deleting(facts, side, left, waiting, released);
-    let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
-    match against {
-        Some((rule, reason)) => concerned.for_each(|action| {
-            let mass = HoldRule::MassDeletion;
-            if rule == HoldRule::Doubt && facts.is_still_held(mass, action) {
-                // The deletion still waits for a person after the doubt has passed.
-                action.hold(mass, STILL_HELD);
-            } else {
-                action.hold(rule, reason.clone());
+    let mass = HoldRule::MassDeletion;
+    for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
+        match &against {
+            // The number says more. A deletion that waits for a person still waits after a doubt has passed.
+            Some((rule, reason)) if *rule == mass || !facts.is_still_held(mass, action) => {
+                action.hold(*rule, reason);
             }
-        }),
-        None if released => {}
-        None => {
-            let rule = HoldRule::MassDeletion;
-            let still_held = concerned.filter(|action| facts.is_still_held(rule, action));
-            still_held.for_each(|action| action.hold(rule, STILL_HELD));
+            None if released || !facts.is_still_held(mass, action) => {}
+            Some(_) | None => action.hold(mass, STILL_HELD),
         }
     }
 }
