@@ -92,7 +92,6 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         &local.folder,
         Step::CreateCategory {
             folder: local.folder.clone(),
-            provisional,
             near,
             version,
         },
@@ -377,8 +376,8 @@ fn folder_gone(
 pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
     let mut known: BTreeSet<CategoryId> = planner.world.known_categories();
     for action in &planner.plan.actions {
-        if let Step::CreateCategory { provisional, .. } = &action.step {
-            known.insert(*provisional);
+        if let Step::CreateCategory { folder, .. } = &action.step {
+            known.insert(CategoryId::provisional(folder));
         }
     }
     for action in &mut planner.plan.actions {

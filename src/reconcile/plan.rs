@@ -162,12 +162,11 @@ impl HoldRule {
 /// The effect of an action.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// `POST /api/category` for a folder, then its `_category.yaml`.
+    /// `POST /api/category` for a folder, then its `_category.yaml`. In the plan, the category has the provisional id of
+    /// the folder.
     CreateCategory {
         /// The folder.
         folder: String,
-        /// The provisional id of the category in this plan.
-        provisional: CategoryId,
         /// The existing category that may have been meant, with a similar name.
         near: Option<String>,
         /// The content to send.

@@ -26,8 +26,6 @@ use std::time::Duration;
 /// A folder that is to be a category.
 pub(super) struct NewFolder<'a> {
     pub(super) folder: &'a str,
-    /// The provisional id, until the service assigns one.
-    pub(super) provisional: CategoryId,
     pub(super) version: &'a CategoryVersion,
 }
 
@@ -83,7 +81,7 @@ fn category_created<D: Disk>(
         tx.put_category(&row)?;
         tx.event(&deed)
     })?;
-    state.created.insert(new.provisional, id);
+    state.created.insert(CategoryId::provisional(folder), id);
     state.observed.base.categories.insert(id, row);
     let scanned = scanned_yaml(folder, state);
     let yaml = NewYaml {

@@ -162,15 +162,10 @@ async fn carry_out<S: Service, D: Disk>(
     Ok(match &action.step {
         Step::CreateCategory {
             folder,
-            provisional,
             version,
             near: _,
         } => {
-            let new = category::NewFolder {
-                folder,
-                provisional: *provisional,
-                version,
-            };
+            let new = category::NewFolder { folder, version };
             category::create_category(engine, action, &new, state).await?
         }
         Step::SettleCategory(settle) => {

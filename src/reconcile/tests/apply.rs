@@ -73,10 +73,7 @@ impl Small {
     fn step(&mut self, action: &Action, created: &mut BTreeMap<CategoryId, CategoryId>) {
         match &action.step {
             Step::CreateCategory {
-                folder,
-                provisional,
-                version,
-                ..
+                folder, version, ..
             } => {
                 let taken = self
                     .categories
@@ -87,7 +84,7 @@ impl Small {
                 let name = format!("{folder}-{}", self.writes);
                 let id = category(&name);
                 self.names.insert(id.to_string(), format!("#{name}"));
-                created.insert(*provisional, id);
+                created.insert(CategoryId::provisional(folder), id);
                 self.categories.insert(id, (version.clone(), revision("w")));
                 self.base.categories.insert(
                     id,
