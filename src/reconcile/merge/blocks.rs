@@ -44,10 +44,7 @@ impl BlockClash {
 pub fn blocks(ancestors: &[&str], local: &str, remote: &str) -> Vec<Block> {
     let overlaps =
         |base: &&&str| merge_text(base, local, remote) == TextMerge::Clash(ClashReason::Overlap);
-    match ancestors.iter().find(overlaps) {
-        Some(base) => by_unit(Some(base), local, remote),
-        None => by_unit(None, local, remote),
-    }
+    by_unit(ancestors.iter().find(overlaps).copied(), local, remote)
 }
 
 /// Joins blocks, with an answer for each clash. The error is the markup that the result would break.
@@ -77,20 +74,9 @@ pub fn merge_union(ancestors: &[&str], local: &str, remote: &str) -> String {
     if let TextMerge::Merged(text) = merge_with_fallback(ancestors, local, remote) {
         return text;
     }
-    let joined = |base| {
-        join(
-            &by_unit(base, local, remote),
-            local,
-            remote,
-            BlockClash::both,
-        )
-        .ok()
-    };
-    // Without an ancestor, lines that both sides have are kept once.
-    let mut bases = ancestors.iter().map(|base| Some(*base)).chain([None]);
-    bases
-        .find_map(joined)
-        .unwrap_or_else(|| format!("{}\n{remote}", local.trim_end_matches('\n')))
+    let blocks = blocks(ancestors, local, remote);
+    join(&blocks, local, remote, BlockClash::both)
+        .unwrap_or_else(|_| format!("{}\n{remote}", local.trim_end_matches('\n')))
 }
 
 /// Cuts two texts into blocks of units. Without an ancestor, every difference is a clash.
