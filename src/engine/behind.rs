@@ -20,11 +20,10 @@ use crate::engine::form::{category_version, slug_at, text_lf};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Cause;
 use crate::mirror::document::{CategoryDocument, Document};
-use crate::model::path::CATEGORY_FILE;
+use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Flags, Place, Side, TextDigest, Version,
+    ArticleId, CategoryId, CategoryVersion, Field, Flags, Place, Side, TextDigest, Version,
 };
-use crate::reconcile::behind::Behind;
 use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
@@ -123,11 +122,8 @@ pub(super) fn by_git(
         Ok(_) => git.committed_since(&paths),
         Err(why) => Err(why.clone()),
     };
-    let is_own = |path: &String| {
-        since
-            .as_ref()
-            .is_ok_and(|since| since.by_own_commits.contains(path))
-    };
+    let own = since.as_ref().ok().map(|since| &since.by_own_commits);
+    let is_own = |path: &String| own.is_some_and(|own| own.contains(path));
     for file in &changed {
         let is_older = is_older(store, file)?;
         let was_held = held.iter().any(|held| {
@@ -141,27 +137,16 @@ pub(super) fn by_git(
             Err(_) => is_suspicious,
         };
         if is_behind {
-            let behind = Behind {
-                doubt: since.as_ref().err().cloned(),
-                in_conflict: matches!(file.now, Content::Article(id, ..) if observed.base.conflicts.contains_key(&id)),
-                duplicate_of: None,
-                moved_from: file.moved_from(),
-                is_renamed: committed.as_ref().is_ok_and(|known| file.is_renamed(known)),
-            };
-            found.behind.insert(file.action.fingerprint(), behind);
+            let reason = file.reason(since.as_ref().err(), observed);
+            found.behind.insert(file.action.fingerprint(), reason);
         }
     }
     for one in duplicates.into_iter().filter(|one| !is_own(&one.path)) {
-        let behind = Behind {
-            duplicate_of: Some(one.place_now),
-            ..Behind::default()
-        };
-        found.behind.insert(one.action.fingerprint(), behind);
+        found.behind.insert(one.action.fingerprint(), one.reason());
     }
     for (path, id) in removals.into_iter().filter(|(path, _)| !is_own(path)) {
         if is_unseen(since.as_ref().ok(), &path, id, observed, store)? {
-            let reason = || REMOVED_UNSEEN.to_owned();
-            found.removed.entry(id).or_insert_with(reason);
+            found.removed.entry(id).or_insert(REMOVED_UNSEEN.into());
         }
     }
     Ok(found)
@@ -197,14 +182,57 @@ fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
     })
 }
 
+impl Duplicate<'_> {
+    fn reason(&self) -> String {
+        let (subject, file) = if matches!(self.action.step, Step::CreateCategory { .. }) {
+            ("category", "folder")
+        } else {
+            ("article", "file")
+        };
+        format!(
+            "git brought this {file} back from a commit (git checkout, git stash?), but its {subject} is now at {}: remove \
+             this {file} and commit the move; `kbsync approve` creates a second {subject} from this {file} instead",
+            quoted(&self.place_now)
+        )
+    }
+}
+
 impl Changed<'_> {
-    /// Returns the path in the base, if the file or the category's folder has moved.
-    fn moved_from(&self) -> Option<String> {
+    /// Returns the reason for a hold. `doubt`: why git could not be asked.
+    fn reason(&self, doubt: Option<&String>, observed: &Observation) -> String {
+        let cause = match doubt {
+            None => "as after `git checkout` or `git stash`".to_owned(),
+            Some(why) => format!("and git may have done it ({why})"),
+        };
+        let conflicts = &observed.base.conflicts;
+        let is_known = matches!(self.now, Content::Article(id, ..) if conflicts.contains_key(&id));
+        if is_known || matches!(self.action.step, Step::Conflict(_)) {
+            return format!(
+                "the file may have gone back to the committed version, {cause}; the conflict stays, and nothing is sent: bring the newer \
+                 file back (`git stash pop`, `git pull`), or edit the file, and settle the conflict with `kbsync resolve`"
+            );
+        }
         let [now, newest] = &self.places;
-        (now != newest).then(|| match self.now {
-            Content::Article(..) => newest.to_string(),
-            Content::Category(..) => newest.folder.clone(),
-        })
+        let (name, was, slug) = match self.newest {
+            Content::Article(_, was, ..) => ("the file", newest.to_string(), &was.slug),
+            Content::Category(_, was) => (CATEGORY_FILE, newest.folder.clone(), &was.slug),
+        };
+        let undo = if now != newest {
+            format!(
+                " If you did not rename {}, give it that name again.",
+                quoted(&was)
+            )
+        } else if self.action.fields.contains(&Field::Slug) {
+            format!(" If you did not change its slug, write `slug: {slug}` into it again.")
+        } else {
+            String::new()
+        };
+        format!(
+            "{name} may have gone back to the committed version, {cause}: no commit that kbsync found has the newest version.{undo} \
+             `kbsync restore {}` brings the newest content back, and so do `git stash pop` and `git pull` if it is in a stash or \
+             on the remote; `kbsync approve` sends the file as it is",
+            quoted(&now.to_string())
+        )
     }
 
     /// Returns whether the file has the content of the commit at its place, or at its place before a rename.
@@ -212,12 +240,6 @@ impl Changed<'_> {
         let [now, _] = &self.places;
         let mut places = self.places.iter().map(ToString::to_string);
         places.any(|path| (committed.get(&path)).is_some_and(|bytes| self.now.is_in(bytes, now)))
-    }
-
-    /// Returns whether the file was renamed to a path that no commit has.
-    fn is_renamed(&self, committed: &Contents) -> bool {
-        let [now, newest] = &self.places;
-        now != newest && !committed.contains_key(&now.to_string())
     }
 
     /// Returns whether a file that is as committed is behind: no commit has the newest known version, under the file's

@@ -3,7 +3,6 @@
 //! Guards only ever hold. A release (an approval, a flag) is passed to them as a fact. They read no clock: the caller
 //! counts recent events.
 
-use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
 use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
 use crate::model::base::Parked;
@@ -63,8 +62,8 @@ pub struct Rollbacks {
 /// The changes that git made to files.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ByGit {
-    /// The actions, by fingerprint, whose files git reset.
-    pub behind: BTreeMap<Digest, Behind>,
+    /// The actions, by fingerprint, whose files git reset, with the reason for people.
+    pub behind: BTreeMap<Digest, String>,
     /// Articles whose files git may have removed, with the reason for people.
     pub removed: BTreeMap<ArticleId, String>,
 }
@@ -121,6 +120,33 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     for action in plan.actions.iter_mut().filter(restores) {
         let reason = format!("nothing is brought back in a cycle in which {doubt}");
         action.hold(HoldRule::Doubt, reason);
+    }
+}
+
+/// Holds the files that git reset to the committed version, or may have reset, unless the action is approved. A held file
+/// is neither sent nor overwritten, and causes no conflict. The hold ends when the file or the commit changes.
+fn hold_behind(plan: &mut Plan, facts: &Facts) {
+    if facts.git.behind.is_empty() {
+        return;
+    }
+    for action in &mut plan.actions {
+        let fingerprint = action.fingerprint();
+        let Some(reason) = facts.git.behind.get(&fingerprint) else {
+            continue;
+        };
+        if facts.approved.contains(&fingerprint) {
+            continue;
+        }
+        if let Step::Conflict(conflict) = &mut action.step {
+            // A conflict that was reported before stays a conflict.
+            if !conflict.needs_copy {
+                continue;
+            }
+            // The planned copy is not written.
+            conflict.needs_copy = false;
+            action.held = None;
+        }
+        action.hold(HoldRule::Behind, reason);
     }
 }
 

@@ -25,7 +25,6 @@
 
 mod action;
 mod articles;
-pub mod behind;
 mod categories;
 pub mod change;
 mod conflict;

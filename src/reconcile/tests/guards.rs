@@ -2,7 +2,6 @@
 
 use super::small::{Small, article, short};
 use crate::model::Side;
-use crate::reconcile::behind::Behind;
 use crate::reconcile::guard::{Elsewhere, MAX_ROLLBACKS, MaxDeletes};
 use crate::reconcile::plan::{Action, HoldRule, Step};
 use crate::reconcile::snapshot::Remote;
@@ -253,18 +252,13 @@ fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
         let ids: Vec<_> = names(count).iter().map(|name| article(name)).collect();
         world.facts.rollbacks.local = ids.iter().copied().collect();
         let actions = world.plan().actions;
-        let behind = |doubt: Option<&str>| Behind {
-            doubt: doubt.map(str::to_owned),
-            ..Behind::default()
-        };
         let all = actions.iter().map(Action::fingerprint);
-        world.facts.git.behind = all.map(|mark| (mark, behind(None))).collect();
+        world.facts.git.behind = all.map(|mark| (mark, String::new())).collect();
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
         let first = actions[0].fingerprint();
         world.facts.git.behind.remove(&first);
         assert_eq!(rules(&world)[0], None);
-        let unknown = behind(Some("git is ill"));
-        world.facts.git.behind.insert(first, unknown);
+        world.facts.git.behind.insert(first, String::new());
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
         let marks = world.plan().actions;
         world.facts.approved = marks.iter().map(Action::fingerprint).collect();
@@ -284,7 +278,7 @@ fn f087_no_copy_is_made_beside_a_file_that_git_took_back() {
     };
     assert!(fresh(&world));
     let mark = world.plan().actions[0].fingerprint();
-    world.facts.git.behind = [(mark, Behind::default())].into();
+    world.facts.git.behind = [(mark, String::new())].into();
     assert!(!fresh(&world));
     assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
     let marks = world.plan().actions;
