@@ -1,7 +1,7 @@
 //! Questions about articles that are not in the listing, and the answers that are known without asking. Pure.
 
 use crate::engine::backoff::{self, Backoff};
-use crate::model::base::Visibility;
+use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Digest};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
@@ -69,18 +69,19 @@ pub(super) fn classify_absent(
             rules.approved.contains(&removal.fingerprint())
         })
     };
-    let (mut vanished, mut again, mut edited) = (0, 0, 0);
-    for row in base
-        .articles
-        .values()
-        .filter(|row| !listed.contains_key(&row.id))
-    {
+    let touched = |row: &ArticleRow| {
+        let edited = |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
+        paired.files.get(&row.id).is_none_or(edited) && !paired.unknown.contains_key(&row.id)
+    };
+    let rows = base.articles.values();
+    let mut rows: Vec<_> = rows.filter(|row| !listed.contains_key(&row.id)).collect();
+    // Edited and removed ones come first.
+    rows.sort_by_key(|row| !touched(row));
+    let (mut vanished, mut asked) = (0, 0);
+    for row in rows {
+        let touched = touched(row);
         let file = paired.files.get(&row.id);
-        let edited_here =
-            |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
-        let touched = file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
         let due = !rules.backoff.is_backing_off(Target::Article(row.id));
-        let may_be_published = row.visibility == Visibility::NotVisible;
         match row.visibility {
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
@@ -99,25 +100,16 @@ pub(super) fn classify_absent(
                     format!("more than {limit} articles left the listing; it is asked about later");
                 absent.known.insert(row.id, Remote::NotVisible(why));
             }
-            // Of many edited or removed at once, the rest is read just before it is sent.
-            Visibility::Unpublished if touched && edited >= limit => {
-                absent.presume(row.id, Remote::Present(backoff::last_seen(row, base)));
-            }
-            Visibility::NotVisible if touched && edited >= limit => {
-                let why = format!("more than {limit} hidden articles are to be asked for");
-                absent.known.insert(row.id, Remote::NotVisible(why));
-            }
-            Visibility::Unpublished | Visibility::NotVisible if touched => {
-                edited += 1;
-                absent.add_question(row.id, may_be_published);
-            }
-            Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
-                again += 1;
-                absent.add_question(row.id, may_be_published);
+            Visibility::Unpublished | Visibility::NotVisible
+                if (touched || due) && asked < limit =>
+            {
+                asked += 1;
+                absent.add_question(row.id, row.visibility == Visibility::NotVisible);
             }
             Visibility::Unpublished => {
                 let seen = Remote::Present(backoff::last_seen(row, base));
-                if base.conflicts.contains_key(&row.id) {
+                // Of many edited or removed at once, the rest is read just before it is sent.
+                if touched || base.conflicts.contains_key(&row.id) {
                     absent.presume(row.id, seen);
                 } else {
                     absent.known.insert(row.id, seen);
