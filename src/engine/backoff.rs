@@ -268,7 +268,7 @@ pub(super) fn attempts_after(
         }
     }
     for (target, attempt) in &before.attempts {
-        if observed.extent.lists() && before.had_stale_read(*target) {
+        if observed.extent != Extent::Paths && before.had_stale_read(*target) {
             // The listing has the present version by now, or the article left it.
             answers.entry(*target).or_default();
         }

@@ -117,11 +117,11 @@ async fn run_cycle<S: Service, D: Disk>(
         return Ok(Some(Stop::of_git(&why)));
     }
     let applied = apply(engine, plan, &mut observed, report).await;
-    let late = if observed.extent.lists() {
-        engine.journal().look_at_displaced()
-    } else {
+    let late = if observed.extent == Extent::Paths {
         // A look at each displaced file would delay every save after a large pull.
         Ok(Vec::new())
+    } else {
+        engine.journal().look_at_displaced()
     };
     if engine.git.is_there() {
         report.want_ids_committed();

@@ -33,24 +33,6 @@ pub(super) enum Extent {
     Paths,
 }
 
-impl Extent {
-    /// Returns whether the workspace was listed.
-    pub(super) const fn lists(self) -> bool {
-        match self {
-            Self::All | Self::Differences => true,
-            Self::Paths => false,
-        }
-    }
-
-    /// Returns whether the base has the rows of a few articles only.
-    pub(super) const fn has_few(self) -> bool {
-        match self {
-            Self::Differences | Self::Paths => true,
-            Self::All => false,
-        }
-    }
-}
-
 /// A moment, to tell its age. The time in which the machine sleeps counts, and a clock that was set back makes it old.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Moment {

@@ -6,7 +6,7 @@
 //! - An interrupted restore, or a refused file, leaves articles without files. Such an absence is no removal by a
 //!   person: while the articles are stored here, none is deleted on the service (failures row 40).
 
-use crate::engine::observation::Observation;
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::{CycleRequest, InMotion, Settings};
 use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
@@ -219,7 +219,7 @@ pub(super) fn forget_restored(store: &mut Store, observed: &Observation) -> anyh
     let before = unfinished(store)?;
     let mut left = before.clone();
     left.retain(|id| {
-        let is_ours = observed.extent.has_few() || observed.base.articles.contains_key(id);
+        let is_ours = observed.extent != Extent::All || observed.base.articles.contains_key(id);
         is_ours && !observed.paired.files.contains_key(id)
     });
     if left != before {

@@ -22,7 +22,7 @@ pub(super) use checkout::other_checkout;
 pub(super) use conflict::remove_settled_copies;
 pub(super) use finish_cycle::{PlanSummary, finish_cycle, refresh_stamps};
 
-use crate::engine::observation::Observation;
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::reasons::put_below;
 use crate::engine::report::{Line, Report, Status};
@@ -63,7 +63,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .filter(|action| ready(action) && action.sends())
         .count();
     // A partial look never falls back to a full listing, however long the cycle takes.
-    let listing_uses = observed.extent.has_few().then_some(0);
+    let listing_uses = (observed.extent != Extent::All).then_some(0);
     let mut state = ApplyState {
         observed,
         report,

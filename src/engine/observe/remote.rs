@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::history::category::store_category_there;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
-use crate::engine::observation::{Observation, version_of};
+use crate::engine::observation::{Extent, Observation, version_of};
 use crate::engine::pending::pending_problems;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::mirror::disk::Disk;
@@ -100,7 +100,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
             .categories
             .insert(category.id, (category.version, category.revision));
     }
-    if observed.extent.lists() {
+    if observed.extent != Extent::Paths {
         let wanted = categories_to_read(engine, base, &listing, observed)?;
         read_categories(engine, &wanted, base, &mut listing, observed).await?;
     }
