@@ -21,7 +21,7 @@ use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{ErrorKind, RemoteCategory, Service};
 use crate::state::Target;
 use crate::state::store::Store;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The largest number of known categories that one cycle reads again for their age, and for the folders that a command
 /// names.
@@ -324,23 +324,17 @@ pub(super) fn drop_damaged(store: &mut Store, base: &mut Base) -> anyhow::Result
 
 /// Returns the damaged rows: no article in the folder has the row's id, but one has an id without a row.
 fn damaged(base: &Base) -> Vec<CategoryId> {
-    let mut categories: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
-    for row in base.articles.values() {
-        let of_folder = categories.entry(&row.place.folder).or_default();
-        of_folder.insert(row.local.category);
-    }
-    let rows = base.categories.values();
-    let is_damaged = |folder: &str, id: CategoryId| {
-        categories.get(folder).is_some_and(|of_folder| {
-            let unknown = |id| !base.categories.contains_key(id);
-            !of_folder.contains(&id) && of_folder.iter().any(unknown)
-        })
+    let rows = base.articles.values();
+    let uses = rows.map(|row| (row.place.folder.as_str(), row.local.category));
+    let uses: BTreeSet<(&str, CategoryId)> = uses.collect();
+    let unknown = uses
+        .iter()
+        .filter(|(_, id)| !base.categories.contains_key(id));
+    let unclear: BTreeSet<&str> = unknown.map(|(folder, _)| *folder).collect();
+    let is_damaged = |row: &&CategoryRow| {
+        let folder = row.folder.as_deref();
+        folder.is_some_and(|folder| unclear.contains(folder) && !uses.contains(&(folder, row.id)))
     };
-    rows.filter(|row| {
-        row.folder
-            .as_deref()
-            .is_some_and(|folder| is_damaged(folder, row.id))
-    })
-    .map(|row| row.id)
-    .collect()
+    let rows = base.categories.values().filter(is_damaged);
+    rows.map(|row| row.id).collect()
 }
