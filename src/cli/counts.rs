@@ -1,14 +1,16 @@
 //! Numbers in words: with their noun, their verb, and commas.
 
+use indicatif::HumanCount;
+
 /// Formats a number with its noun.
-pub(super) fn several(number: usize, noun: &str) -> String {
+pub(super) fn several(number: impl TryInto<u32>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u32::MAX);
     let (stem, ending) = match noun.strip_suffix("ry") {
         _ if number == 1 => (noun, ""),
         Some(stem) => (stem, "ries"),
         None => (noun, "s"),
     };
-    let number = grouped(u32::try_from(number).unwrap_or(u32::MAX));
-    format!("{number} {stem}{ending}")
+    format!("{} {stem}{ending}", grouped(number))
 }
 
 /// Formats a number with its noun and a verb: `1 path waits`, `2 paths wait`.
@@ -19,15 +21,7 @@ pub(super) fn waiting(number: usize, noun: &str) -> String {
 
 /// Formats a number with commas between the thousands.
 pub(super) fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number.into()).to_string()
 }
 
 #[cfg(test)]

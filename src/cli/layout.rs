@@ -4,7 +4,7 @@
 //! leaves out columns. Without a width, as in a pipe, nothing is wrapped, shortened or left out.
 
 use super::print::escape;
-use dialoguer::console::{measure_text_width, strip_ansi_codes};
+use dialoguer::console::{Alignment, measure_text_width, pad_str, strip_ansi_codes, truncate_str};
 
 /// The limit of the hanging indent: a line is never continued below a column that begins here or further right.
 const LAST_HANG: usize = 24;
@@ -89,7 +89,7 @@ enum Fit {
 pub(super) struct Column {
     name: &'static str,
     fit: Fit,
-    is_number: bool,
+    alignment: Alignment,
     /// Columns with the highest rank are left out first; rank 0 is never left out.
     rank: u8,
 }
@@ -99,7 +99,7 @@ impl Column {
         Self {
             name,
             fit,
-            is_number: false,
+            alignment: Alignment::Left,
             rank: 0,
         }
     }
@@ -122,7 +122,7 @@ impl Column {
     /// A column of numbers, which are aligned right.
     pub(super) const fn numbers(name: &'static str) -> Self {
         Self {
-            is_number: true,
+            alignment: Alignment::Right,
             ..Self::new(name, Fit::Whole)
         }
     }
@@ -134,13 +134,7 @@ impl Column {
 
     /// Returns the cell, shortened and padded to its column's width.
     fn aligned(self, cell: &str, width: usize) -> String {
-        let cell = shorten(cell, width);
-        let gap = " ".repeat(width.saturating_sub(measure_text_width(&cell)));
-        if self.is_number {
-            gap + &cell
-        } else {
-            cell + &gap
-        }
+        pad_str(&shorten(cell, width), width, self.alignment, None).into_owned()
     }
 }
 
@@ -226,21 +220,11 @@ fn shorten(text: &str, width: usize) -> String {
     if measure_text_width(text) <= width {
         return text.to_owned();
     }
-    let (mut start, mut end) = (String::new(), String::new());
-    let (mut front, mut back) = (text.chars(), text.chars().rev());
-    let fits = |one: &str, other: &str| measure_text_width(one) + measure_text_width(other) < width;
-    while let (Some(first), Some(last)) = (front.next(), back.next()) {
-        end.insert(0, last);
-        if !fits(&start, &end) {
-            end.remove(0);
-            break;
-        }
-        start.push(first);
-        if !fits(&start, &end) {
-            start.pop();
-            break;
-        }
-    }
+    let room = width.saturating_sub(1);
+    let start = truncate_str(text, room / 2, "");
+    let backwards: String = text.chars().rev().collect();
+    let end = truncate_str(&backwards, room - measure_text_width(&start), "");
+    let end: String = end.chars().rev().collect();
     format!("{start}…{end}")
 }
 

@@ -307,10 +307,9 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
 
 /// Returns the requests of a report, and the rest of the budget.
 fn cost(report: &Report, left: BudgetLeft) -> String {
-    let requests = usize::try_from(report.requests.total).unwrap_or(usize::MAX);
     format!(
         "{DIM}{}, {} left this minute, {} today{DIM:#}",
-        several(requests, "request"),
+        several(report.requests.total, "request"),
         grouped(left.minute_left),
         grouped(left.day_left)
     )

@@ -159,8 +159,8 @@ fn shown(status: &Status) -> Vec<String> {
         None => "never synced".to_owned(),
     };
     let left = status.budget.map_or_else(String::new, |budget| {
-        let minute = usize::try_from(budget.minute_left).unwrap_or(usize::MAX);
-        let (minute, day) = (several(minute, "request"), grouped(budget.day_left));
+        let minute = several(budget.minute_left, "request");
+        let day = grouped(budget.day_left);
         format!("; {minute} left this minute, {day} today")
     });
     lines.push(format!("{DIM}{when}{left}{DIM:#}"));

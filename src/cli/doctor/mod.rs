@@ -260,10 +260,7 @@ fn budget(config: &Config, client: &Client) -> Check {
         });
     let message = format!(
         "{} left in this minute{next}, {} in this day",
-        several(
-            usize::try_from(left.minute_left).unwrap_or(usize::MAX),
-            "request"
-        ),
+        several(left.minute_left, "request"),
         grouped(left.day_left)
     );
     if left.day_left <= reserve {

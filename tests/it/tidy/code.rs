@@ -77,7 +77,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
     ("reqwest", &["service"]),
     ("axum", &["sandbox", "web"]),
     ("clap::", &["cli", "main"]),
-    ("indicatif", &["cli/progress"]),
+    ("indicatif", &["cli/counts", "cli/progress"]),
     ("notify::", &["daemon"]),
     // JSON names of the service.
     ("rating_happy", &["service/wire", "sandbox", "state"]),
