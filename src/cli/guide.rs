@@ -43,11 +43,12 @@ const fn topic(name: &'static str, page: &'static str) -> Topic {
 }
 
 impl Topic {
-    /// Returns the lines below a heading, unchanged.
-    pub(super) fn section(self, heading: &str) -> Vec<&'static str> {
+    /// Returns the text below a heading, laid out like the page.
+    pub(super) fn section(self, heading: &str, width: usize) -> String {
         let lines = self.page.lines();
         let lines = lines.skip_while(|line| !line.starts_with(heading)).skip(1);
-        lines.take_while(|line| !line.starts_with("## ")).collect()
+        let lines: Vec<&str> = lines.take_while(|line| !line.starts_with("## ")).collect();
+        lay_out(&lines.join("\n"), width)
     }
 
     /// Returns the page in lines of at most `width` columns; only blocks of code are wider.
@@ -133,7 +134,7 @@ fn without_targets(text: &str) -> String {
 }
 
 /// Leaves of `*words*` the words. Code stays as it is.
-pub(super) fn without_stars(text: &str) -> String {
+fn without_stars(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(at, part)| match at % 2 {
         0 => part.replace('*', ""),

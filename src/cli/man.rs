@@ -6,14 +6,18 @@ use super::{
     Cli, ExitCode, Outcome,
     context::Context,
     failure::Failure,
-    guide::{TOPICS, without_stars},
+    guide::TOPICS,
     help::{GROUPS, USAGE},
 };
+use anstream::adapter::strip_str;
 use clap::CommandFactory as _;
 use clap_mangen::{
     Man,
-    roff::{Inline, Roff, bold, roman},
+    roff::{Roff, bold, roman},
 };
+
+/// The columns of a section from the guide: with the indent of `man`, the section fits a terminal of 80 columns.
+const WIDTH: usize = 70;
 
 /// Prints a manual page.
 #[derive(clap::Args, Debug)]
@@ -49,8 +53,9 @@ fn of_kbsync(text: &mut Vec<u8>) -> Result<(), Failure> {
     rest.control("SH", ["EXAMPLES"]);
     for (title, commands) in GROUPS.iter().take(GROUPS.len() - 1) {
         let lines = commands.iter().flat_map(|(_, examples)| examples.lines());
+        let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
         rest.control("PP", []).text([roman(format!("{title}:"))]);
-        code(&mut rest, lines);
+        preformatted(&mut rest, &lines.join("\n"));
     }
     rest.control("SH", ["SEE ALSO"]);
     rest.text([
@@ -62,55 +67,22 @@ fn of_kbsync(text: &mut Vec<u8>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds a section of a page of the guide.
+/// Adds a section of a page of the guide, in the lines that a terminal shows.
 fn from_guide(roff: &mut Roff, title: &str, topic: &str, heading: &str) {
     roff.control("SH", [title]);
     let page = TOPICS.iter().find(|known| known.name == topic);
-    let lines = page.map(|page| page.section(heading)).unwrap_or_default();
-    for (at, block) in lines.split(|line| line.starts_with("```")).enumerate() {
-        if at % 2 == 1 {
-            code(roff, block.iter().copied());
-        } else {
-            prose(roff, block);
-        }
-    }
+    let text = page.map(|page| page.section(heading, WIDTH));
+    let text = strip_str(&text.unwrap_or_default()).to_string();
+    preformatted(roff, text.trim());
 }
 
-fn code<'l>(roff: &mut Roff, lines: impl Iterator<Item = &'l str>) {
+/// Adds lines that stay as they are.
+fn preformatted(roff: &mut Roff, text: &str) {
     roff.control("PP", []).control("nf", []);
-    for line in lines {
-        roff.text([roman(format!("    {line}"))]);
+    for line in text.lines() {
+        roff.text([roman(line)]);
     }
     roff.control("fi", []);
-}
-
-/// Adds paragraphs and lists. An item has the form `- name: words`.
-fn prose(roff: &mut Roff, lines: &[&str]) {
-    for line in lines {
-        let item = line.strip_prefix("- ");
-        match item.map(|item| item.split_once(": ").unwrap_or((item, ""))) {
-            Some((name, words)) => {
-                roff.control("TP", []).text(styled(name));
-                roff.text(styled(words));
-            }
-            None if line.is_empty() => {
-                roff.control("PP", []);
-            }
-            None => {
-                roff.text(styled(line.trim()));
-            }
-        }
-    }
-}
-
-/// Sets `code` bold, and *terms* plain.
-fn styled(text: &str) -> Vec<Inline> {
-    let plain = without_stars(text);
-    let parts = plain.split('`').enumerate();
-    parts
-        .filter(|(_, part)| !part.is_empty())
-        .map(|(at, part)| if at % 2 == 1 { bold(part) } else { roman(part) })
-        .collect()
 }
 
 fn of_command(name: &str, text: &mut Vec<u8>) -> Result<(), Failure> {
