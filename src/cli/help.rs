@@ -3,24 +3,16 @@
 //! Commands are in groups, each with an example. The global options have a page of their own, which the help of each
 //! command names.
 
-use super::{
-    Cli, ExitCode, Global, Outcome,
-    context::Context,
-    failure::Failure,
-    guide::{TOPICS, Topic},
-    layout, pager,
-};
+use super::{Cli, ExitCode, Global, Outcome, context::Context, guide::TOPICS, layout, pager};
 use clap::{
     Args as _, CommandFactory as _,
+    builder::PossibleValuesParser,
     error::{ContextKind, ContextValue},
 };
 use std::fmt::Write as _;
 
 /// The columns without a terminal, and the most columns on a terminal.
 const WIDTH: u16 = 100;
-
-/// The likeness above which a name is suggested.
-const NEAR: f64 = 0.8;
 
 /// The form of a command line.
 pub(super) const USAGE: &str = "kbsync COMMAND [OPTIONS]";
@@ -32,7 +24,7 @@ const OPTIONS: &str = "options";
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A topic, a command, or `options` [default: a list of them]
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     topic: Option<String>,
 }
 
@@ -160,11 +152,23 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(OPTIONS) => options(),
         Some(name) => match TOPICS.iter().find(|topic| topic.name == name) {
             Some(topic) => topic.laid_out(width().into()),
-            None => of_command(name)?,
+            None => of_command(name),
         },
     };
     pager::show(context, text.trim_end())?;
     Ok(ExitCode::Done)
+}
+
+/// Returns the names of all commands.
+pub(super) fn commands() -> impl Iterator<Item = &'static str> {
+    let groups = GROUPS.iter().flat_map(|(_, commands)| *commands);
+    groups.map(|(name, _)| *name)
+}
+
+/// Returns the names of all pages.
+fn names() -> Vec<&'static str> {
+    let topics = TOPICS.iter().map(|topic| topic.name);
+    topics.chain(commands()).chain([OPTIONS]).collect()
 }
 
 fn width() -> u16 {
@@ -242,33 +246,10 @@ fn options() -> String {
     styled(&all.render_help())
 }
 
-fn of_command(name: &str) -> Result<String, Failure> {
+fn of_command(name: &str) -> String {
     let mut root = command();
-    if let Some(command) = root.find_subcommand_mut(name) {
-        return Ok(styled(&command.render_long_help()));
-    }
-    let commands = root.get_subcommands().map(clap::Command::get_name);
-    let known: Vec<&str> = TOPICS
-        .iter()
-        .map(|topic: &Topic| topic.name)
-        .chain(commands)
-        .collect();
-    let wanted = name.to_lowercase();
-    let mut near: Vec<(f64, &str)> = known
-        .iter()
-        .map(|known| (strsim::jaro_winkler(&wanted, known), *known))
-        .filter(|(likeness, _)| *likeness > NEAR)
-        .collect();
-    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let names: Vec<&str> = near.into_iter().map(|(_, name)| name).take(3).collect();
-    Err(Failure::usage(
-        format!("there is no topic or command `{name}`"),
-        if names.is_empty() {
-            "`kbsync help` lists topics and commands".to_owned()
-        } else {
-            format!("did you mean {}?", names.join(", "))
-        },
-    ))
+    let command = root.find_subcommand_mut(name);
+    command.map_or_else(String::new, |command| styled(&command.render_long_help()))
 }
 
 /// Adds a suggestion to the error: the command for a name from another program, or the command's own way for a flag
@@ -307,8 +288,7 @@ mod tests {
             .get_subcommands()
             .map(clap::Command::get_name)
             .collect();
-        let grouped = GROUPS.iter().flat_map(|(_, commands)| *commands);
-        let grouped: Vec<&str> = grouped.map(|(name, _)| *name).collect();
+        let grouped: Vec<&str> = super::commands().collect();
         assert_eq!(grouped.len(), commands.len());
         assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), commands);
     }

@@ -7,10 +7,10 @@ use super::{
     context::Context,
     failure::Failure,
     guide::TOPICS,
-    help::{GROUPS, USAGE},
+    help::{self, GROUPS, USAGE},
 };
 use anstream::adapter::strip_str;
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, builder::PossibleValuesParser};
 use clap_mangen::{
     Man,
     roff::{Roff, bold, roman},
@@ -23,7 +23,7 @@ const WIDTH: usize = 70;
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The command [default: kbsync itself]
-    #[arg(value_name = "COMMAND")]
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(help::commands()), hide_possible_values = true)]
     command: Option<String>,
 }
 
@@ -86,14 +86,7 @@ fn preformatted(roff: &mut Roff, text: &str) {
 }
 
 fn of_command(name: &str, text: &mut Vec<u8>) -> Result<(), Failure> {
-    let root = super::help::command();
-    let Some(command) = root.find_subcommand(name) else {
-        let names = root.get_subcommands().map(clap::Command::get_name);
-        return Err(Failure::usage(
-            format!("there is no command `{name}`"),
-            format!("commands: {}", names.collect::<Vec<_>>().join(", ")),
-        ));
-    };
-    let command = command.clone().name(format!("kbsync-{name}"));
+    let command = help::command().find_subcommand(name).cloned();
+    let command = command.unwrap_or_default().name(format!("kbsync-{name}"));
     Ok(Man::new(command.bin_name(format!("kbsync {name}"))).render(text)?)
 }
