@@ -12,7 +12,7 @@ use super::{
     print::{DIM, HELP, escape},
     report::{kind_named, sign},
     scope::{self, Part},
-    times::{Times, local_time},
+    times::{local_time, when},
     version_spec::{VersionSpec, described, lookup, side},
 };
 use crate::{
@@ -138,16 +138,15 @@ fn events(
         context.out.note("nothing has happened here yet");
         return Ok(());
     }
-    let times = Times::for_width(context.out.width());
     let columns = [
-        times.column().rank(1),
+        Column::whole(when()).rank(1),
         Column::whole("what"),
         Column::shortened("path"),
         Column::details("details"),
     ];
     let rows = events.into_iter().map(|Event { at, deed }| {
         vec![
-            times.of(at),
+            local_time(at),
             format!(
                 "{} {}",
                 sign(kind_named(&deed.action), deed.side),
@@ -223,15 +222,14 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
         }
         return Ok(show(context, &text)?);
     }
-    let times = Times::for_width(out.width());
     let columns = [
         Column::whole("version"),
-        times.column(),
+        Column::whole(when()).rank(1),
         Column::whole("side").rank(1),
         Column::whole("why"),
         Column::details("changed"),
     ];
-    let table = layout::table(&columns, rows(named, limit, times), out.width());
+    let table = layout::table(&columns, rows(named, limit), out.width());
     pager::show(context, &format!("{heading}\n{table}"))?;
     if named.history.ended.is_some() {
         out.line(format!(
@@ -252,13 +250,13 @@ fn heading(named: &VersionSpec) -> String {
 }
 
 /// Returns a row for each distinct version.
-fn rows(named: &VersionSpec, limit: usize, times: Times) -> impl Iterator<Item = Vec<String>> {
+fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> {
     let said = named.history.distinct().into_iter().take(limit);
     let present = named.history.present();
     said.map(move |(kept, both)| {
         vec![
             format!("@{}", kept.number),
-            times.of(kept.at),
+            local_time(kept.at),
             sides(kept, both, present),
             why(kept).to_owned(),
             changes(named, kept),
