@@ -15,25 +15,17 @@ use crate::{
         job::CycleCommand,
         settings_mark::SettingsMark,
     },
-    drill::failpoint,
     engine::report::Report,
     mirror::lock::{Lock, Owner, PRIVATE_FOLDER},
     reconcile::snapshot::Direction,
 };
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The most time for the daemon to return its status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The wait before the daemon's status is first asked for after a command.
-const FIRST_CHECK: Duration = Duration::from_secs(1);
-
-/// The interval of further requests for the status.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// The most requests for the status in a row without an answer.
-const MAX_SILENCES: u32 = 3;
+/// The most time for any answer of the daemon, before a command is sent to it.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Returns whether a daemon has the mirror.
 pub(super) fn is_daemon_there(config: &Config) -> bool {
@@ -46,7 +38,8 @@ pub(super) fn holders(config: &Config) -> impl Iterator<Item = Owner> {
     roots.filter_map(|root| Lock::holder(&root.path).ok()?)
 }
 
-/// Runs a command through the daemon; `None`: no daemon listens.
+/// Runs a command through the daemon; `None`: no daemon listens. A suspended daemon gets no command. Otherwise the final
+/// response has no time limit, because an earlier cycle may be long.
 pub(super) async fn to_daemon(
     context: &Context,
     config: &Config,
@@ -62,18 +55,17 @@ pub(super) async fn to_daemon(
         settings: Some(SettingsMark::of(config)),
         ..wish
     };
-    let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
-    let waiting = async {
-        Ok(while_it_lives(&private, asked, |silence| {
-            note_silence(context, config, silence);
-        })
-        .await)
+    let first = control::request(&private, Command::Status, |_| ());
+    let first = async {
+        let answer = tokio::time::timeout(SILENCE, first).await;
+        answer.map(drop).map_err(|_elapsed| unresponsive())
     };
+    until_stopped(Work::Look, None, first, String::new).await?;
+    let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
+    let waiting = async { Ok(asked.await) };
     let word = Box::pin(until_stopped(Work::ByDaemon, None, waiting, String::new)).await;
     progress.finish();
-    let (Some(word), _) = word? else {
-        return Err(unresponsive());
-    };
+    let (word, _) = word?;
     match word {
         Ok(Response::Report(report, stopped, failures)) => {
             let mut report = Report { stopped, ..*report };
@@ -85,48 +77,6 @@ pub(super) async fn to_daemon(
         Err(RequestError::NotListening(_)) => Ok(None),
         Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
     }
-}
-
-/// Waits for the daemon's final response without a time limit, because an earlier cycle may be long. `None`: the daemon
-/// does not even return its status any more.
-async fn while_it_lives<T>(
-    private: &Path,
-    asked: impl Future<Output = T>,
-    silent: impl Fn(Duration),
-) -> Option<T> {
-    let mut asked = std::pin::pin!(asked);
-    let (mut silences, mut pause, mut heard) = (0, FIRST_CHECK, Instant::now());
-    while silences < MAX_SILENCES {
-        let status = async {
-            tokio::time::sleep(failpoint::wait(pause)).await;
-            let status = control::request(private, Command::Status, |_| ());
-            tokio::time::timeout(PATIENCE, status).await
-        };
-        let answer = tokio::select! {
-            word = &mut asked => return Some(word),
-            answer = status => answer,
-        };
-        pause = CHECK_INTERVAL;
-        if answer.is_ok() {
-            (silences, heard) = (0, Instant::now());
-        } else {
-            silences += 1;
-        }
-        if silences == 1 {
-            silent(heard.elapsed());
-        }
-    }
-    None
-}
-
-/// Notes that the daemon is silent, and what Ctrl-C would do.
-fn note_silence(context: &Context, config: &Config, silence: Duration) {
-    let pid = holders(config).next();
-    let pid = pid.map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
-    let silence = silence.as_secs();
-    context.out.note(format!(
-        "The daemon{pid} has not answered for {silence} s; still waiting. Ctrl-C stops waiting; the daemon continues."
-    ));
 }
 
 /// Returns the daemon's status; `None`: there is no daemon, or the daemon does not answer.
@@ -143,14 +93,13 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     }
 }
 
-/// Makes the failure for a daemon that has the command, and no longer answers. If the daemon continues, it carries the
-/// command out.
+/// Makes the failure for a daemon that does not answer, and so gets no command.
 fn unresponsive() -> Failure {
     Failure::new(
         ExitCode::Retry,
         "the daemon no longer answers",
-        "the process is suspended, or its machine is too busy; `kbsync doctor` names it. If it continues, it carries out \
-         your command; otherwise stop it and run the command again",
+        "the process is suspended, or its machine is too busy; `kbsync doctor` names it. Continue or stop it, and run the \
+         command again",
     )
 }
 
