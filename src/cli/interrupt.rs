@@ -7,10 +7,9 @@
 use super::{ExitCode, failure::Failure};
 use crate::drill::failpoint;
 use std::{
-    fs,
     future::Future,
     pin::pin,
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -75,22 +74,7 @@ async fn unless_told<T>(
     }
 }
 
-/// Whether the process was started with Ctrl-C ignored, like a script's `kbsync sync &`. Read before the handler is
-/// installed.
-static IGNORED: LazyLock<bool> = LazyLock::new(|| {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    ignores_ctrl_c(&status)
-});
-
-fn ignores_ctrl_c(status: &str) -> bool {
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // SIGINT is signal 2.
-    ignored.is_some_and(|mask| mask & 0b10 != 0)
-}
-
-/// Lets Ctrl-C at a question call `interrupted`, even if the process was started with Ctrl-C ignored, because a person
-/// is there. SIGTERM ends the process.
+/// Lets Ctrl-C at a question call `interrupted`. SIGTERM ends the process.
 pub(super) fn at_question(interrupted: impl FnOnce() + Send + 'static) {
     let signals = (
         signal(SignalKind::interrupt()),
@@ -151,7 +135,7 @@ async fn listen(mut tell: oneshot::Sender<ExitCode>) {
 /// Waits for a signal, and returns its exit code.
 async fn next(terminate: &mut Signal) -> ExitCode {
     tokio::select! {
-        Ok(()) = ctrl_c(), if !*IGNORED => ExitCode::Interrupted,
+        Ok(()) = ctrl_c() => ExitCode::Interrupted,
         _ = terminate.recv() => ExitCode::Terminated,
     }
 }
@@ -215,25 +199,6 @@ mod tests {
         };
         let done = unless_told(Work::Change, None, work, String::new, told).await;
         done.expect("it is done");
-    }
-
-    #[test]
-    fn ctrl_c_is_ignored_where_the_system_says_so() {
-        for (status, expected) in [
-            (
-                "SigBlk:\t0000000000000002\nSigIgn:\t0000000000001000\n",
-                false,
-            ),
-            (
-                "SigIgn:\t0000000000001006\nSigCgt:\t0000000000000000\n",
-                true,
-            ),
-            ("SigIgn:\t0000000000000001\n", false),
-            ("SigIgn:\tnonsense\n", false),
-            ("", false),
-        ] {
-            assert_eq!(ignores_ctrl_c(status), expected, "{status}");
-        }
     }
 
     #[test]
