@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::{locks, report, via_daemon};
 use crate::config::{Config, Root};
 use crate::daemon::control::Refusal;
-use crate::daemon::git::{self, Remembered};
+use crate::daemon::git;
 use crate::daemon::job::{CycleCommand, CycleOutcome, Job, Scope, Trigger};
 use crate::daemon::workspaces::{WorkspaceEngine, run_job, stop_failure};
 use crate::engine::report::Report;
@@ -166,35 +166,17 @@ impl<'c> Session<'c> {
 
     /// Stores the published branch, and each HEAD at which both sides agree on removals.
     fn remember(&self, job: &Job, outcome: &CycleOutcome) -> Result<(), Failure> {
-        let roots = self.config.roots();
-        let store = |at: &str, what: &Remembered| {
-            let mut roots = roots.iter();
-            let Some(root) = roots.find(|root| root.prefix == at) else {
-                return Ok(());
-            };
-            let mut store = open::write_state(self.config, root)?;
-            git::remember(&mut store, what)
-        };
-        for known in &job.git {
-            let Some(branch) = known.first.as_ref().filter(|_| outcome.is_complete()) else {
-                continue;
-            };
-            let what = Remembered {
-                branch: Some(branch.clone()),
-                head: None,
-            };
-            store(&known.prefix, &what)?;
-            self.context.out.note(format!(
-                "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish \
-                 another branch, write `git: {{branch: …}}` into kbsync.yaml"
-            ));
-        }
-        for (at, head) in job.agreed_heads(outcome) {
-            let what = Remembered {
-                head: Some(head),
-                branch: None,
-            };
-            store(&at, &what)?;
+        for (prefix, what) in job.to_remember(outcome) {
+            let mut roots = self.config.roots().into_iter();
+            if let Some(root) = roots.find(|root| root.prefix == prefix) {
+                git::remember(&mut open::write_state(self.config, &root)?, &what)?;
+            }
+            if let Some(branch) = what.branch {
+                self.context.out.note(format!(
+                    "branch {branch} is the published branch from now on, and nothing is synced on other branches; to \
+                     publish another branch, write `git: {{branch: …}}` into kbsync.yaml"
+                ));
+            }
         }
         Ok(())
     }

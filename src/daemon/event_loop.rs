@@ -9,7 +9,6 @@ use super::{
     Event,
     control::{self, QueuedCommand, Refusal, Response},
     debounce::Touch,
-    git::Remembered,
     job::{CycleOutcome, CycleRunner, Job, Scope},
     loop_state::LoopState,
     outage::{Outage, OutageChange},
@@ -222,21 +221,11 @@ impl<C: CycleRunner> EventLoop<C> {
     ) {
         let now = self.state.now();
         self.state.cycle_finished(job, &outcome, started);
-        for known in &job.git {
-            if let Some(branch) = known.first.as_ref().filter(|_| outcome.is_complete()) {
-                tracing::info!(branch, "this branch is the published branch from now on");
-                let what = Remembered {
-                    branch: Some(branch.clone()),
-                    head: None,
-                };
-                self.cycles.remember(&known.prefix, &what);
-            }
-        }
         if job.scope == Scope::Everything {
             let missing = outcome.report.missing.clone();
             self.state.work_queue.note_missing(missing, now.steady);
         }
-        let agreed = self.state.work_queue.heads_to_remember(job, &outcome);
+        let to_remember = self.state.work_queue.to_remember(job, &outcome);
         match self.state.work_queue.finish(job, &outcome, started, now) {
             Some(OutageChange::Began(outage)) => {
                 let wait = wait_in_words(self.state.work_queue.next_try(now));
@@ -256,11 +245,10 @@ impl<C: CycleRunner> EventLoop<C> {
             }
             None => {}
         }
-        for (prefix, head) in agreed {
-            let what = Remembered {
-                head: Some(head),
-                branch: None,
-            };
+        for (prefix, what) in to_remember {
+            if let Some(branch) = &what.branch {
+                tracing::info!(branch, "this branch is the published branch from now on");
+            }
             self.cycles.remember(&prefix, &what);
         }
         if let Some(command) = command {

@@ -94,10 +94,10 @@ impl Job {
         request_for(self, prefix).is_some()
     }
 
-    /// Returns the HEADs that moved, each with its prefix, if both sides agree on removals after this job. An agreement
-    /// needs a cycle that could push every removal. A cycle over paths counts: the work queue checks that nothing else
-    /// waits.
-    pub fn agreed_heads(&self, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
+    /// Returns the new facts about git for the states, by prefix: the published branch, after a complete cycle, and a
+    /// HEAD that moved, if both sides agree on removals after this job. An agreement needs a cycle that could push every
+    /// removal. A cycle over paths counts: the work queue checks that nothing else waits.
+    pub fn to_remember(&self, outcome: &CycleOutcome) -> BTreeMap<String, Remembered> {
         let covers_all_removals = match &self.scope {
             Scope::Everything | Scope::Paths(_) => true,
             Scope::Command(command) => {
@@ -109,11 +109,16 @@ impl Job {
             && outcome.open_items.held_deletions == 0
             && outcome.failures.is_empty()
             && outcome.report.settled_removals();
-        let heads = self.git.iter().filter(|_| heads_agree).filter_map(|known| {
-            let head = known.state.head.clone()?;
-            (known.agreed.as_ref() != Some(&head)).then(|| (known.prefix.clone(), head))
+        let facts = self.git.iter().map(|known| {
+            let is_new = |head: &Head| heads_agree && known.agreed.as_ref() != Some(head);
+            let what = Remembered {
+                head: known.state.head.clone().filter(is_new),
+                branch: known.first.clone().filter(|_| outcome.is_complete()),
+            };
+            (known.prefix.clone(), what)
         });
-        heads.collect()
+        let is_known = |what: &Remembered| *what != Remembered::default();
+        facts.filter(|(_, what)| is_known(what)).collect()
     }
 }
 

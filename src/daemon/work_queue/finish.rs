@@ -2,7 +2,7 @@
 
 use super::WorkQueue;
 use crate::daemon::{
-    git::Head,
+    git::Remembered,
     job::{CycleOutcome, Job, Scope, Trigger},
     outage::{Outage, OutageChange},
     schedule::Moment,
@@ -108,18 +108,21 @@ impl WorkQueue {
         }
     }
 
-    /// Returns the HEADs to store after a cycle: those that moved, in a mirror without waiting or held removals.
-    pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
+    /// Returns the facts about git to store after a cycle; a HEAD only if no removal waits or is held.
+    pub fn to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Remembered> {
         // A queued full cycle may still find removals.
         let is_partial = matches!(job.scope, Scope::Paths(_));
         let may_find_more = is_partial && self.full_cycle.is_some();
         // A path that became due while the cycle ran was not part of the cycle.
         let is_waiting =
             !(self.debounce.is_empty() && self.due.is_empty() && self.deferred.is_empty());
+        let mut facts = job.to_remember(outcome);
         if may_find_more || is_waiting {
-            return BTreeMap::new();
+            for what in facts.values_mut() {
+                what.head = None;
+            }
         }
-        job.agreed_heads(outcome)
+        facts
     }
 }
 
