@@ -5,9 +5,7 @@
 use super::context::Context;
 use crate::{
     daemon::git::Git,
-    mirror::git_ignore::{
-        Added, GIT_IGNORE, add_line, leaves_copies_alone, leaves_copies_alone_everywhere, line,
-    },
+    mirror::git_ignore::{GIT_IGNORE, add_line, leaves_copies_alone, line},
     model::path::quoted,
 };
 use std::path::{Path, PathBuf};
@@ -15,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Returns the file that lacks the rule, if git would commit the mirror's conflict copies.
 pub(super) fn committed_by(mirror: &Path) -> Option<PathBuf> {
     let (tree, exclude) = repository(mirror)?;
-    (!leaves_copies_alone(mirror, &tree, &exclude)).then(|| mirror.join(GIT_IGNORE))
+    (!leaves_copies_alone(mirror, &tree, Some(&exclude))).then(|| mirror.join(GIT_IGNORE))
 }
 
 /// Returns the work tree of a mirror, and the repository's exclude file.
@@ -37,27 +35,24 @@ pub(super) fn command(file: &Path) -> String {
 pub(super) fn hide(mirror: &Path, context: &Context) {
     let mirror = mirror.canonicalize().unwrap_or_else(|_| mirror.to_owned());
     let repository = repository(&mirror);
-    let is_shared = |(tree, _): &(PathBuf, PathBuf)| leaves_copies_alone_everywhere(&mirror, tree);
+    let is_shared = |(tree, _): &(PathBuf, PathBuf)| leaves_copies_alone(&mirror, tree, None);
     if repository.as_ref().is_some_and(is_shared) {
         return;
     }
     let file = mirror.join(GIT_IGNORE);
     let shown = file.display();
-    let why = match add_line(&file) {
-        Ok(Added::Before) => return,
-        Ok(Added::Now) => {
+    match add_line(&file) {
+        Ok(false) => {}
+        Ok(true) => {
             let line = line();
             let commit = repository.map_or("", |_| "; commit that file");
             context.out.note(format!(
                 "{line} was added to {shown}, so that git ignores conflict copies{commit}"
             ));
-            return;
         }
-        Ok(Added::NotAFile) => "it is not a regular file".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    context.out.note(format!(
-        "git would commit conflict copies: {shown} was left as it is ({why}). Add the line yourself:\n  {}",
-        command(&file)
-    ));
+        Err(why) => context.out.note(format!(
+            "git would commit conflict copies: {shown} was left as it is ({why}). Add the line yourself:\n  {}",
+            command(&file)
+        )),
+    }
 }

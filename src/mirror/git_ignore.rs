@@ -14,7 +14,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// The name of git's ignore file in a folder.
@@ -25,33 +25,18 @@ pub fn line() -> String {
     format!("*{CONFLICT_EXTENSION}")
 }
 
-/// Returns whether git ignores the conflict copies of a mirror. `exclude`: the repository's exclude file.
-pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: &Path) -> bool {
-    let exclude = [(work_tree, exclude.to_owned())];
-    let users = gitconfig_excludes_path().map(|path| (work_tree, path));
-    let files = shared_files(mirror, work_tree).chain(exclude).chain(users);
-    ignores_copies(mirror, files)
-}
-
-/// Returns whether git ignores the conflict copies of a mirror in every clone: only committed rules count.
-pub fn leaves_copies_alone_everywhere(mirror: &Path, work_tree: &Path) -> bool {
-    ignores_copies(mirror, shared_files(mirror, work_tree))
-}
-
-/// Returns the committed ignore files, the nearest to the mirror first, each with its folder.
-fn shared_files<'p>(
-    mirror: &'p Path,
-    work_tree: &'p Path,
-) -> impl Iterator<Item = (&'p Path, PathBuf)> {
-    mirror
-        .ancestors()
-        .take_while(move |folder| folder.starts_with(work_tree))
-        .map(|folder| (folder, folder.join(GIT_IGNORE)))
-}
-
-fn ignores_copies<'p>(mirror: &Path, files: impl Iterator<Item = (&'p Path, PathBuf)>) -> bool {
+/// Returns whether git ignores the conflict copies of a mirror. `exclude`: the repository's exclude file; `None`: in
+/// every clone, so only committed rules count.
+pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: Option<&Path>) -> bool {
+    // The nearest file to the mirror comes first.
+    let folders = mirror.ancestors();
+    let folders = folders.take_while(|folder| folder.starts_with(work_tree));
+    let shared = folders.map(|folder| (folder, folder.join(GIT_IGNORE)));
+    let own = exclude.map(|exclude| [Some(exclude.to_owned()), gitconfig_excludes_path()]);
+    let own = own.into_iter().flatten().flatten();
+    let own = own.map(|file| (work_tree, file));
     let copy = mirror.join("x").join(format!("x{CONFLICT_EXTENSION}"));
-    for (root, file) in files {
+    for (root, file) in shared.chain(own) {
         match rules(root, &file).matched_path_or_any_parents(&copy, false) {
             Match::Ignore(_) => return true,
             Match::Whitelist(_) => return false,
@@ -72,21 +57,12 @@ fn rules(root: &Path, file: &Path) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The outcome of adding the rule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Added {
-    /// The rule was added.
-    Now,
-    /// The file had the rule already.
-    Before,
-    /// The path is not a regular file; nothing was written.
-    NotAFile,
-}
-
-/// Adds the rule to one of git's files. A missing file is created.
-pub fn add_line(file: &Path) -> io::Result<Added> {
+/// Adds the rule to one of git's files, and returns whether the file lacked the rule. A missing file is created.
+pub fn add_line(file: &Path) -> io::Result<bool> {
     match (if_there(fs::symlink_metadata(file))?, file.parent()) {
-        (Some(found), _) if !found.is_file() => return Ok(Added::NotAFile),
+        (Some(found), _) if !found.is_file() => {
+            return Err(io::Error::other("it is not a regular file"));
+        }
         (None, Some(folder)) => fs::create_dir_all(folder)?,
         (Some(_), _) | (None, None) => {}
     }
@@ -104,7 +80,7 @@ pub fn add_line(file: &Path) -> io::Result<Added> {
         .split(|byte| *byte == b'\n')
         .any(|known| known.trim_ascii() == line.as_bytes())
     {
-        return Ok(Added::Before);
+        return Ok(false);
     }
     let gap = if bytes.last().is_none_or(|last| *last == b'\n') {
         ""
@@ -112,7 +88,7 @@ pub fn add_line(file: &Path) -> io::Result<Added> {
         "\n"
     };
     file.write_all(format!("{gap}{line}\n").as_bytes())?;
-    Ok(Added::Now)
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -124,13 +100,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("info/exclude");
         for (before, after, added) in [
-            (None, "*.conflict.html\n", Added::Now),
-            (Some("*.tmp\n"), "*.tmp\n*.conflict.html\n", Added::Now),
-            (Some("*.tmp"), "*.tmp\n*.conflict.html\n", Added::Now),
+            (None, "*.conflict.html\n", true),
+            (Some("*.tmp\n"), "*.tmp\n*.conflict.html\n", true),
+            (Some("*.tmp"), "*.tmp\n*.conflict.html\n", true),
             (
                 Some("*.conflict.html\r\n*.tmp\n"),
                 "*.conflict.html\r\n*.tmp\n",
-                Added::Before,
+                false,
             ),
         ] {
             if let Some(before) = before {
@@ -138,7 +114,7 @@ mod tests {
             }
             assert_eq!(add_line(&file).expect("added"), added, "{before:?}");
             assert_eq!(fs::read_to_string(&file).expect("text"), after);
-            assert_eq!(add_line(&file).expect("added"), Added::Before);
+            assert!(!add_line(&file).expect("added"));
         }
     }
 
@@ -149,9 +125,10 @@ mod tests {
         fs::write(&elsewhere, "mine\n").expect("written");
         let link = dir.path().join(GIT_IGNORE);
         std::os::unix::fs::symlink(&elsewhere, &link).expect("a link");
-        assert_eq!(add_line(&link).expect("asked"), Added::NotAFile);
+        let refused = |file: &Path| add_line(file).expect_err("no file").to_string();
+        assert_eq!(refused(&link), "it is not a regular file");
         assert_eq!(fs::read_to_string(&elsewhere).expect("text"), "mine\n");
-        assert_eq!(add_line(dir.path()).expect("asked"), Added::NotAFile);
+        assert_eq!(refused(dir.path()), "it is not a regular file");
     }
 
     #[test]
@@ -160,7 +137,7 @@ mod tests {
         let (tree, mirror) = (dir.path(), dir.path().join("docs/help"));
         fs::create_dir_all(&mirror).expect("folders");
         let exclude = tree.join("exclude");
-        let ignored = || leaves_copies_alone(&mirror, tree, &exclude);
+        let ignored = || leaves_copies_alone(&mirror, tree, Some(&exclude));
         assert!(!ignored());
         fs::write(&exclude, "*.conflict.html\n").expect("written");
         assert!(ignored());
