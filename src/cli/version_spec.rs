@@ -171,15 +171,6 @@ pub(super) fn lookup(
         }
     }
     let name = numbered.map_or(&*text, |(name, _)| name);
-    let is_known = |name| found(context, config, name).is_ok_and(|found| found.is_some());
-    if let Some((name, wrong)) = text.rsplit_once('@').filter(|(name, _)| is_known(name))
-        && numbered.is_none()
-    {
-        return Err(Failure::usage(
-            format!("`{}` is not a version's number", escape(wrong)),
-            format!("write {name}@N; `kbsync log {name}` lists the versions"),
-        ));
-    }
     if first_failure.is_none() && scope::folders(context, config, Path::new(name))?.is_some() {
         return Err(Failure::usage(
             format!("{name} is a folder"),
@@ -189,7 +180,8 @@ pub(super) fn lookup(
     Err(first_failure.unwrap_or_else(|| {
         Failure::usage(
             format!("the history has nothing about {name}"),
-            "name a file or an article's id; `kbsync sync` syncs a new file, and `kbsync log` lists what happened recently",
+            "name a file or an article's id, with @N for its version N; `kbsync sync` syncs a new file, and `kbsync log` lists \
+             what happened recently",
         )
     }))
 }

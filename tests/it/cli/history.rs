@@ -347,13 +347,13 @@ fn a_version_that_cannot_be_meant_is_refused_with_the_reason() {
     for (argument, told, help) in [
         (
             "start/one@x",
-            "`x` is not a version's number",
-            "write start/one@N",
+            "the history has nothing about start/one@x",
+            "with @N for its version N",
         ),
         (
             "start/one@",
-            "`` is not a version's number",
-            "kbsync log start/one",
+            "the history has nothing about start/one@",
+            "with @N for its version N",
         ),
         (
             "start/one@99",
