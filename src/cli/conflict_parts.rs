@@ -96,23 +96,6 @@ fn line_of(document: &Document, key: &str) -> Option<usize> {
     Some(lines.position(|line| line.starts_with(key))? + 1)
 }
 
-/// Returns the keys of the front matter in which the versions differ.
-fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
-    let keys = [
-        ("title:", document.title(), &remote.title),
-        ("introtext:", document.introtext(), &remote.introtext),
-        ("keywords:", document.keywords(), &remote.keywords),
-    ];
-    keys.into_iter()
-        .filter(|(_, yours, theirs)| yours != theirs)
-        .map(|(key, yours, theirs)| Difference {
-            line: line_of(document, key),
-            yours: format!("{key} {yours}"),
-            theirs: format!("{key} {theirs}"),
-        })
-        .collect()
-}
-
 /// Asks about each part of a conflict. `places`: the present path of its file, and former ones. `None`: the person
 /// stopped.
 pub(super) fn asked(
@@ -293,23 +276,25 @@ impl<'d> Clashing<'d> {
 
     /// Returns the two values of a field.
     fn of_field(&self, field: Field) -> Difference {
-        let known = of_keys(self.document, self.remote);
         let key = format!("{field}:");
-        let is_it = |one: &Difference| one.yours.starts_with(&key);
-        known.into_iter().find(is_it).unwrap_or_else(|| {
-            let value = |version: &Version| {
-                if field == Field::Slug {
-                    format!("{key} {}", version.slug)
-                } else {
-                    format!("{key} {}", version.category)
-                }
-            };
-            Difference {
-                line: line_of(self.document, &key),
-                yours: value(&self.mine),
-                theirs: value(self.remote),
+        let value = |version: &Version| {
+            let words = [
+                (Field::Title, &version.title),
+                (Field::Slug, &version.slug),
+                (Field::Introtext, &version.introtext),
+                (Field::Keywords, &version.keywords),
+            ];
+            let words = words.into_iter().find(|(of, _)| *of == field);
+            match words {
+                Some((_, words)) => format!("{key} {words}"),
+                None => format!("{key} {}", version.category),
             }
-        })
+        };
+        Difference {
+            line: line_of(self.document, &key),
+            yours: value(&self.mine),
+            theirs: value(self.remote),
+        }
     }
 }
 
