@@ -5,7 +5,6 @@ use super::{Preparer, RestoreRequest, RestoredFile};
 use crate::engine::form::{MAX_FILE, category_version, slug_at, slug_key};
 use crate::engine::history::category::was_here;
 use crate::engine::history::{self, History, composed, has_address, was_not_ready};
-use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::base::ArticleRow;
@@ -13,7 +12,6 @@ use crate::model::path::slug_of_stem;
 use crate::model::{
     ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Texts, Version,
 };
-use crate::state::store::Store;
 use crate::state::{StoredVersion, Subject};
 
 const BY_HAND: &str = "`kbsync show PATH@N` prints it; bring back what you need by hand";
@@ -319,39 +317,6 @@ fn category_text(id: CategoryId, text: &str, old: Option<&str>) -> String {
             ..Changes::default()
         }),
     }
-}
-
-/// Returns the number of the replaced text in `kbsync log`; `None`: both sides had it, or there was none.
-pub(super) fn replaced_unsent(
-    store: &Store,
-    view: &MirrorView,
-    file: &RestoredFile,
-) -> anyhow::Result<Option<u64>> {
-    let target = &file.target;
-    let Some(old) = file.old().filter(|_| !target.is_category()) else {
-        return Ok(None);
-    };
-    let document = Document::parse_with_markers(old.as_bytes()).ok();
-    let is = |version: &Version| {
-        let document = document.as_ref();
-        document.is_some_and(|document| differing(document, version).is_empty())
-    };
-    let row = target.id.and_then(|id| view.base.articles.get(&id));
-    if row.is_some_and(|row| is(&row.local)) {
-        return Ok(None);
-    }
-    let subject = target
-        .id
-        .map_or_else(|| Subject::File(target.place.clone()), Subject::Article);
-    let Some(history) = history::of(store, subject)? else {
-        return Ok(None);
-    };
-    let whole = Some(TextDigest::of(old));
-    let mut versions = history.versions.iter();
-    let replaced = versions.find(|kept| {
-        kept.seen.side == Side::Local && (kept.seen.file == whole || is(&kept.seen.version))
-    });
-    Ok(replaced.map(|kept| history.listed(kept).number))
 }
 
 /// Returns the fields in which a file differs from a version, except the address, which stays.

@@ -33,7 +33,6 @@ use crate::reconcile::plan::Kind;
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{StoredVersion, Subject};
-use content::replaced_unsent;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use target::refuse;
@@ -353,15 +352,14 @@ fn restore_one<D: Disk>(
     if !file.is_there() {
         let never_sent = write_restored(journal, &file, view)?;
         restored.places.extend(never_sent);
-        let replaced = replaced_unsent(journal.store, view, &file)?
-            .map(|number| format!("; the replaced text is version @{number}"));
+        let replaced = file.old().map(|_| "; the replaced text is in the history");
         restored.lines.push(Line {
             action: Kind::Restore,
             side: Side::Local,
             path: path.clone(),
             id: file.target.id,
             status: Status::Done,
-            reason: Some(file.described() + &replaced.unwrap_or_default()),
+            reason: Some(file.described() + replaced.unwrap_or_default()),
             rule: None,
             fingerprint: None,
             fields: file.fields,

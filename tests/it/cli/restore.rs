@@ -242,7 +242,9 @@ fn a_version_has_the_number_that_the_log_lists() {
         .exits(0)
         .stdout;
     assert!(
-        said.contains(&format!("version @{three}\n")),
+        said.contains(&format!(
+            "version @{three}; the replaced text is in the history\n"
+        )),
         "{said}\n{log}"
     );
     let (restored, log) = newest();
