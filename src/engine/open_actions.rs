@@ -96,11 +96,7 @@ pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
 
 /// Counts the held deletions of the whole workspace; a report covers only its cycle's scope.
 pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
-    let held = held(store)?;
-    Ok(held
-        .iter()
-        .filter(|held| held.action == Kind::Delete)
-        .count())
+    Ok(held_removals(store)?.len())
 }
 
 /// Counts the actions that no cycle has reported as held with exactly this content: no person can have seen them.
