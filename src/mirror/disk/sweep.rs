@@ -163,7 +163,8 @@ impl RealDisk {
             let freed = was.map(|was| self.rename_free(dir, name, dir, was));
             match freed {
                 Some(Err(Errno::EXIST)) | None => {
-                    let was = was.map_or_else(|| format!("{FOUND}html"), str::to_owned);
+                    let found = || format!("{FOUND}{}.html", slot_in(name));
+                    let was = was.map_or_else(found, str::to_owned);
                     let kept = self.beside(dir, name, dir, &was)?;
                     let (is_hidden, area) = (!name.starts_with(TEMPORARY), name_of(area));
                     if is_hidden {

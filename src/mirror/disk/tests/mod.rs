@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::Path,
@@ -565,7 +566,7 @@ fn a_file_that_cannot_get_its_name_back_is_reported_and_the_others_are_swept() {
     let waits = world.disk.look_aside(Area::Stage, SLOT, IN);
     assert_eq!(waits.expect_err("it waits").kind, DiskErrorKind::Exists);
     assert_eq!(world.text("start/a.html"), "old");
-    let kept = "found-after-a-crash.1.conflict.html";
+    let kept = "found-after-a-crash.9.old.1.conflict.html";
     assert_eq!(
         names(&world.path(".kbsync/stage")),
         ["7", "7.old", "8", "9", kept]
@@ -590,7 +591,7 @@ fn f001_a_replaced_file_that_no_row_knows_is_kept() {
         assert_eq!(kept.len(), 1, "{kept:?}");
         let kept = world.text(&format!(".kbsync/stage/{}", kept[0]));
         assert_eq!(kept, "old");
-        let found = world.text("start/found-after-a-crash.1.conflict.html");
+        let found = world.text("start/found-after-a-crash.8.old.1.conflict.html");
         assert_eq!(found, "on another mount");
     }
 }
@@ -611,7 +612,7 @@ fn f001_what_an_earlier_version_left_gets_a_name() {
             "a.html",
             "b.1.conflict.html",
             "b.html",
-            "found-after-a-crash.1.conflict.html"
+            "found-after-a-crash.1-4.1.conflict.html"
         ]
     );
     assert_eq!(world.text("start/b.1.conflict.html"), "replaced");
@@ -626,7 +627,10 @@ fn a_file_that_got_a_name_in_the_private_folder_is_no_leftover() {
     for count in [1, 0] {
         let swept = world.disk.sweep(&BTreeMap::new(), false);
         assert_eq!(swept.expect("swept"), count);
-        assert_eq!(names(&displaced), ["found-after-a-crash.1.conflict.html"]);
+        assert_eq!(
+            names(&displaced),
+            ["found-after-a-crash.odd.1.conflict.html"]
+        );
     }
 }
 
@@ -647,15 +651,18 @@ fn f056_a_folder_that_was_on_its_way_to_another_case_gets_its_name_back() {
 #[test]
 fn f010_where_the_journal_is_lost_nothing_of_the_stage_is_removed() {
     let world = World::new();
-    world
-        .disk
-        .stage(SLOT, IN, b"caught", Durability::Now)
-        .expect("staged");
+    let slots = 1..=1_100;
+    for slot in slots.clone() {
+        let staged = world.disk.stage(slot, IN, b"caught", Durability::Later);
+        staged.expect("staged");
+    }
     for lost in [true, false] {
         world.disk.sweep(&BTreeMap::new(), lost).expect("swept");
-        let kept = names(&world.path(".kbsync/stage"));
-        assert_eq!(kept, ["found-after-a-crash.1.conflict.html"]);
-        assert_eq!(world.aside(), None);
+        let kept = slots.clone();
+        let kept = kept.map(|slot| format!("found-after-a-crash.{slot}.1.conflict.html"));
+        let kept: BTreeSet<String> = kept.collect();
+        let names = names(&world.path(".kbsync/stage"));
+        assert_eq!(BTreeSet::from_iter(names), kept);
     }
 }
 
