@@ -11,7 +11,7 @@ use crate::engine::StopCause;
 use crate::engine::report::{Line, Report, Status};
 use crate::model::Side;
 use crate::reconcile::plan::Kind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 impl WorkQueue {
@@ -63,11 +63,12 @@ impl WorkQueue {
                         false
                     } else {
                         // The next poll looks at everything, but it may be hours away.
-                        let again = matches!(job.trigger, Trigger::Startup | Trigger::Rescan);
-                        if again {
-                            self.deferred.full_cycle.get_or_insert(job.trigger);
+                        if self.doubtful {
+                            // A retried start leaves the reserve to the pushes, as a poll does.
+                            let again = job.trigger.max(Trigger::Poll);
+                            self.deferred.full_cycle.get_or_insert(again);
                         }
-                        again
+                        self.doubtful
                     }
                 }
                 Scope::Paths(_) => {
@@ -100,10 +101,21 @@ impl WorkQueue {
         let is_command = matches!(scope, Scope::Command(_));
         if is_poll {
             self.deferred.full_cycle = None;
+            // A doubt of the time of the cycle is queued.
+            self.doubtful = self.full_cycle.is_some();
         }
         // Other work than the deferred work says nothing of its failure.
         let did_deferred = self.deferred.is_empty() && self.full_cycle.is_none();
         if is_poll || did_deferred && !is_command {
+            self.deferred.backoff.record(None, now, now);
+        }
+    }
+
+    /// Records that a rescan was left out: every file is as recorded.
+    pub fn rescan_left_out(&mut self, now: Instant) {
+        self.note_missing(BTreeSet::new(), now);
+        self.doubtful = false;
+        if self.deferred.is_empty() {
             self.deferred.backoff.record(None, now, now);
         }
     }

@@ -73,6 +73,8 @@ pub struct WorkQueue {
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
+    /// Whether the start, or a doubt, waits for a complete full cycle.
+    doubtful: bool,
     commands: VecDeque<QueuedCommand>,
     watching: bool,
     /// The repositories around the mirror.
@@ -102,6 +104,7 @@ impl WorkQueue {
             missing: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
+            doubtful: true,
             commands: VecDeque::new(),
             watching: false,
             git: Vec::new(),
@@ -166,6 +169,7 @@ impl WorkQueue {
 
     /// Adds a doubt: it is unknown which paths were touched.
     pub fn doubt(&mut self, cause: DoubtCause) {
+        self.doubtful = true;
         self.want(match cause {
             // Files under new ignore rules have not changed.
             DoubtCause::Rules => Trigger::Poll,

@@ -117,12 +117,15 @@ impl WorkQueue {
         if trigger != Trigger::Rescan {
             self.schedule.polled(now);
         }
+        let moving = in_motion.clone();
         let in_motion = self.leave_out(in_motion, drop_unchanged);
         if in_motion.is_empty() {
             // The full cycle covers all of this.
             self.running = std::mem::take(&mut self.due);
         }
-        let removed = removed(&self.running).chain(&self.missing);
+        // A missing file with an event since then has a grace time of its own.
+        let missing = self.missing.iter().filter(|path| !moving.contains(*path));
+        let removed = removed(&self.running).chain(missing);
         Some(Job {
             removed: removed.cloned().collect(),
             ..self.job(trigger, Scope::Everything, in_motion)

@@ -659,7 +659,8 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
                 assert!(!bench.status.snapshot().ready);
                 // The back-off: 15 s, then 30 s.
                 seconds(60).await;
-                assert_eq!(bench.jobs(), [startup.clone(), startup.clone(), startup]);
+                let again = (Trigger::Poll, strings(&["whole"]));
+                assert_eq!(bench.jobs(), [startup, again.clone(), again]);
                 assert!(bench.status.snapshot().ready);
                 seconds(3600).await;
                 assert_eq!(bench.jobs().len(), 3, "and that is all");
@@ -957,6 +958,24 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                     .text(&bench.status.snapshot(), BudgetLeft::default(), now);
             let text = text.expect("text");
             assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
+    rarely_polled()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let until = Instant::now() + Duration::from_secs(20);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
+            bench.event(Event::Doubt(DoubtCause::Rules)).await;
+            seconds(3_600).await;
+            let whole = |trigger| (trigger, strings(&["whole"]));
+            // The back-off: 15 s, then 30 s.
+            let retried = [Trigger::Poll; 3].map(whole);
+            assert_eq!(bench.jobs(), retried, "and that is all");
         })
         .await;
 }
