@@ -19,7 +19,7 @@ use crate::{
     mirror::lock::{Lock, Owner, PRIVATE_FOLDER},
     reconcile::snapshot::Direction,
 };
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 /// The most time for the daemon to return its status.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -55,14 +55,14 @@ pub(super) async fn to_daemon(
         settings: Some(SettingsMark::of(config)),
         ..wish
     };
-    let first = control::request(&private, Command::Status, |_| ());
-    let first = async {
-        let answer = tokio::time::timeout(SILENCE, first).await;
-        answer.map(drop).map_err(|_elapsed| unresponsive())
-    };
-    until_stopped(Work::Look, None, first, String::new).await?;
+    until_stopped(Work::Look, None, check(&private), String::new).await?;
     let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
-    let waiting = async { Ok(asked.await) };
+    let waiting = async {
+        tokio::select! {
+            word = asked => Ok(word),
+            silent = silence(&private) => Err(silent),
+        }
+    };
     let word = Box::pin(until_stopped(Work::ByDaemon, None, waiting, String::new)).await;
     progress.finish();
     let (word, _) = word?;
@@ -76,6 +76,23 @@ pub(super) async fn to_daemon(
         // The daemon is starting or has no socket; the lock names the holder.
         Err(RequestError::NotListening(_)) => Ok(None),
         Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
+    }
+}
+
+/// Fails if the daemon does not answer.
+async fn check(private: &Path) -> Result<(), Failure> {
+    let status = control::request(private, Command::Status, |_| ());
+    let answer = tokio::time::timeout(SILENCE, status).await;
+    answer.map(drop).map_err(|_elapsed| unresponsive())
+}
+
+/// Waits until the daemon does not answer any more.
+async fn silence(private: &Path) -> Failure {
+    loop {
+        tokio::time::sleep(SILENCE).await;
+        if let Err(silent) = check(private).await {
+            return silent;
+        }
     }
 }
 
@@ -93,13 +110,13 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     }
 }
 
-/// Makes the failure for a daemon that does not answer, and so gets no command.
+/// Makes the failure for a daemon that does not answer.
 fn unresponsive() -> Failure {
     Failure::new(
         ExitCode::Retry,
         "the daemon no longer answers",
-        "the process is suspended, or its machine is too busy; `kbsync doctor` names it. Continue or stop it, and run the \
-         command again",
+        "its process is suspended, or the machine is too busy; `kbsync doctor` names the process. Let it continue, or \
+         stop it; then run the command again",
     )
 }
 
