@@ -20,7 +20,7 @@ use super::{
 use crate::drill::failpoint;
 use reqwest::{
     Response, Url,
-    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH},
+    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER},
 };
 use std::{
     fmt,
@@ -178,8 +178,9 @@ impl Client {
         failpoint::pass("service: answer arrived");
         let number =
             |name| header(response.headers(), name).and_then(|value| value.trim().parse().ok());
-        // A refusal with nothing left is a pause (`answer`), and spends nothing of the day.
-        let is_refused = response.status().is_client_error();
+        // A refusal with nothing left, or with a wait, is a pause (`answer`), and spends nothing of the day.
+        let is_refused =
+            response.status().is_client_error() || response.headers().contains_key(&RETRY_AFTER);
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
         let remaining = remaining.filter(|left| *left > 0 || !is_refused);
         let noted = self.options.budget.observe(limit, remaining);
