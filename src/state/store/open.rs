@@ -78,7 +78,8 @@ impl Store {
 
     /// Copies everything into a store in memory, which is independent of this one from then on.
     pub fn copy(&self) -> Outcome<Self> {
-        Ok(Self::of(copy(&self.conn)?, None, None))
+        let memory = Connection::open_in_memory()?;
+        Ok(Self::of(copy(&self.conn, memory)?, None, None))
     }
 
     fn of(conn: Connection, path: Option<PathBuf>, identity: Option<Identity>) -> Self {
@@ -149,8 +150,9 @@ fn read_or_none(mut conn: Connection, binding: Option<&Binding>) -> Outcome<Opti
         return Ok(None);
     }
     if taken < schema::STEPS.len() {
-        // `status`, a dry run and `restore` leave an older database as it is.
-        conn = copy(&conn)?;
+        // `status`, a dry run and `restore` leave an older database as it is. The copy is a temporary file, because the
+        // history may be larger than the memory.
+        conn = copy(&conn, Connection::open("")?)?;
         migrate::take_steps(&mut conn, schema::STEPS)?;
     }
     let Some(bound) = bound_to(&conn)? else {
@@ -170,9 +172,8 @@ fn read_or_none(mut conn: Connection, binding: Option<&Binding>) -> Outcome<Opti
     Ok(Some(conn))
 }
 
-/// Copies a database into memory.
-fn copy(from: &Connection) -> rusqlite::Result<Connection> {
-    let mut conn = Connection::open_in_memory()?;
+/// Copies a database into an empty one.
+fn copy(from: &Connection, mut conn: Connection) -> rusqlite::Result<Connection> {
     // A database in memory cannot take pages of another size.
     let page: i64 = from.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     conn.pragma_update(None, "page_size", page)?;
