@@ -190,7 +190,10 @@ async fn list<S: Service>(
         Listed::Category(category) => {
             shown.categories.insert(category.id, category.version);
         }
-        Listed::Restart => shown = Shown::default(),
+        Listed::Restart => {
+            shown.ids.clear();
+            shown.articles.clear();
+        }
         Listed::Known(_) | Listed::Unreadable { .. } => {}
     };
     service.list(&request, &mut take).await?;
