@@ -256,7 +256,7 @@ fn budget(config: &Config, client: &Client) -> Check {
         .budget()
         .minute_free_in()
         .map_or_else(String::new, |wait| {
-            format!(" (the next in {})", wait_in_words(wait))
+            format!(" (the next request in {})", wait_in_words(wait))
         });
     let message = format!(
         "{} left in this minute{next}, {} in this day",
