@@ -64,8 +64,15 @@ impl WorkQueue {
                     } else {
                         // The next poll looks at everything, but it may be hours away.
                         if self.doubtful {
-                            // A retried start leaves the reserve to the pushes, as a poll does.
-                            let again = job.trigger.max(Trigger::Poll);
+                            // A rescan may be left out, and spend the reserve for pushes. A start is tried again as a
+                            // poll, which may do neither.
+                            let again = match job.trigger {
+                                Trigger::Startup => Trigger::Poll,
+                                Trigger::Watch
+                                | Trigger::Manual
+                                | Trigger::Poll
+                                | Trigger::Rescan => Trigger::Rescan,
+                            };
                             self.deferred.full_cycle.get_or_insert(again);
                         }
                         self.doubtful
@@ -102,7 +109,7 @@ impl WorkQueue {
         if is_poll {
             self.deferred.full_cycle = None;
             // A doubt of the time of the cycle is queued.
-            self.doubtful = self.full_cycle.is_some();
+            self.doubtful &= self.full_cycle.is_some();
         }
         // Other work than the deferred work says nothing of its failure.
         let did_deferred = self.deferred.is_empty() && self.full_cycle.is_none();
@@ -114,7 +121,7 @@ impl WorkQueue {
     /// Records that a rescan was left out: every file is as recorded.
     pub fn rescan_left_out(&mut self, now: Instant) {
         self.note_missing(BTreeSet::new(), now);
-        self.doubtful = false;
+        self.doubtful = self.deferred.full_cycle.is_some();
         if self.deferred.is_empty() {
             self.deferred.backoff.record(None, now, now);
         }

@@ -2,7 +2,7 @@
 
 use super::{NextJob, WorkQueue, summary::may_matter};
 use crate::daemon::{
-    debounce::{DuePaths, Touch},
+    debounce::{DuePaths, Touch, folders_above},
     job::{Job, Scope, Trigger, removed},
     schedule::Moment,
 };
@@ -123,8 +123,12 @@ impl WorkQueue {
             // The full cycle covers all of this.
             self.running = std::mem::take(&mut self.due);
         }
-        // A missing file with an event since then has a grace time of its own.
-        let missing = self.missing.iter().filter(|path| !moving.contains(*path));
+        // A missing file may have been back since then: its grace time begins anew with the next event.
+        let is_moving = |path: &str| {
+            let mut with_folders = folders_above(path).chain([path]);
+            with_folders.any(|path| moving.contains(path))
+        };
+        let missing = self.missing.iter().filter(|path| !is_moving(path));
         let removed = removed(&self.running).chain(missing);
         Some(Job {
             removed: removed.cloned().collect(),

@@ -659,8 +659,8 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
                 assert!(!bench.status.snapshot().ready);
                 // The back-off: 15 s, then 30 s.
                 seconds(60).await;
-                let again = (Trigger::Poll, strings(&["whole"]));
-                assert_eq!(bench.jobs(), [startup, again.clone(), again]);
+                let again = [Trigger::Poll, Trigger::Rescan].map(|by| (by, strings(&["whole"])));
+                assert_eq!(bench.jobs()[1..], again);
                 assert!(bench.status.snapshot().ready);
                 seconds(3600).await;
                 assert_eq!(bench.jobs().len(), 3, "and that is all");
@@ -974,7 +974,7 @@ async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
             seconds(3_600).await;
             let whole = |trigger| (trigger, strings(&["whole"]));
             // The back-off: 15 s, then 30 s.
-            let retried = [Trigger::Poll; 3].map(whole);
+            let retried = [Trigger::Poll, Trigger::Rescan, Trigger::Rescan].map(whole);
             assert_eq!(bench.jobs(), retried, "and that is all");
         })
         .await;
@@ -1856,6 +1856,25 @@ async fn f073_a_missing_file_that_comes_back_during_the_cycle_has_no_grace_time(
             seconds(70).await;
             let back = (Trigger::Watch, strings(&["a/back.html"]));
             assert_eq!(bench.jobs()[1..], [back]);
+        })
+        .await;
+}
+
+/// A file that came back without an event, and went again, has not been away for its grace time.
+#[tokio::test(start_paused = true)]
+async fn f073_a_missing_file_within_its_grace_time_does_not_count_as_removed() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.script.lock().expect("script").missing = strings(&["a/back.html"]);
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            bench.script.lock().expect("script").known =
+                strings(&["a/back.html"]).into_iter().collect();
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            assert_eq!(bench.full()[0].removed, BTreeSet::new());
         })
         .await;
 }
