@@ -38,8 +38,8 @@ pub(super) fn holders(config: &Config) -> impl Iterator<Item = Owner> {
     roots.filter_map(|root| Lock::holder(&root.path).ok()?)
 }
 
-/// Runs a command through the daemon; `None`: no daemon listens. A suspended daemon gets no command. Otherwise the final
-/// response has no time limit, because an earlier cycle may be long.
+/// Runs a command through the daemon; `None`: no daemon listens. A suspended daemon gets no command. The final response
+/// has no time limit, because an earlier cycle may be long, but a daemon that falls silent ends the wait.
 pub(super) async fn to_daemon(
     context: &Context,
     config: &Config,
@@ -115,8 +115,8 @@ fn unresponsive() -> Failure {
     Failure::new(
         ExitCode::Retry,
         "the daemon no longer answers",
-        "its process is suspended, or the machine is too busy; `kbsync doctor` names the process. Let it continue, or \
-         stop it; then run the command again",
+        "its process is suspended, or the machine is too busy; `kbsync doctor` names the process. If it continues, it \
+         may still carry out your command; otherwise stop it, and run the command again",
     )
 }
 

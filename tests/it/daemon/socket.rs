@@ -1,7 +1,7 @@
 //! The daemon's answers on its socket: progress, the last poll and the next one.
 
 use crate::support::daemon::{Daemon, mirror, until};
-use crate::support::faults::{Fault, FaultKind, Inject, Matcher, RetryAfter};
+use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher, RetryAfter};
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
@@ -207,6 +207,27 @@ fn f118_a_daemon_that_does_not_answer_is_reported() {
     let said = kb.run(&["doctor"]).exits(1).stdout;
     assert!(
         said.contains("the daemon holds the mirror, but does not answer"),
+        "{said}"
+    );
+    daemon.signal(Signal::CONT);
+    daemon.stop();
+}
+
+#[test]
+fn f118_a_daemon_that_falls_silent_in_a_command_ends_the_wait() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let pid = i32::try_from(daemon.child.id()).expect("small");
+    let pid = Pid::from_raw(pid).expect("positive");
+    let listing = Matcher::new("GET", "/api/base/*/articles");
+    let suspend = Hook::new(move |_| kill_process(pid, Signal::STOP).expect("sent"));
+    let fault = Fault::always(listing, FaultKind::Hook(suspend)).times(1);
+    service.sandbox.inject(fault);
+    let said = kb.run(&["sync"]).exits(5).stderr;
+    assert!(said.contains("the daemon no longer answers"), "{said}");
+    assert!(
+        said.contains("it may still carry out your command"),
         "{said}"
     );
     daemon.signal(Signal::CONT);
