@@ -179,8 +179,9 @@ impl Client {
         let number =
             |name| header(response.headers(), name).and_then(|value| value.trim().parse().ok());
         // A refusal with nothing left, or with a wait, is a pause (`answer`), and spends nothing of the day.
-        let is_refused =
-            response.status().is_client_error() || response.headers().contains_key(&RETRY_AFTER);
+        let (answered, headers) = (response.status(), response.headers());
+        let is_refused = answered.is_client_error()
+            || answered.is_server_error() && headers.contains_key(&RETRY_AFTER);
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
         let remaining = remaining.filter(|left| *left > 0 || !is_refused);
         let noted = self.options.budget.observe(limit, remaining);
