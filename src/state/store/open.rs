@@ -152,7 +152,8 @@ fn read_or_none(mut conn: Connection, binding: Option<&Binding>) -> Outcome<Opti
     if taken < schema::STEPS.len() {
         // `status`, a dry run and `restore` leave an older database as it is. The copy is a temporary file, because the
         // history may be larger than the memory.
-        conn = copy(&conn, Connection::open("")?)?;
+        let file = Connection::open("").and_then(|file| copy(&conn, file));
+        conn = file.or_else(|_no_room| copy(&conn, Connection::open_in_memory()?))?;
         migrate::take_steps(&mut conn, schema::STEPS)?;
     }
     let Some(bound) = bound_to(&conn)? else {
