@@ -9,13 +9,13 @@ use crate::engine::form::MAX_FILE;
 use crate::engine::history;
 use crate::engine::journal::Journal;
 use crate::engine::observation::Observation;
-use crate::engine::report::Report;
+use crate::engine::report::{Line, Report};
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ConflictRow;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Flags, KnownFile, Place, Revision, Side, TextDigest, Version};
-use crate::reconcile::plan::Conflict;
+use crate::reconcile::plan::{Conflict, Kind};
 use crate::state::store::Store;
 use crate::state::{Deed, Subject};
 
@@ -195,6 +195,11 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
         let id = id.filter(|id| !observed.paired.unknown.contains_key(id));
         let Some(id) = id else { continue };
         let standing = conflicts.iter().find(|row| row.id == id);
+        // A push only plans the conflict: its row, if there is one, may be in a state that was moved away.
+        let is_planned = |line: &Line| line.id == Some(id) && line.action == Kind::Conflict;
+        if standing.is_none() && report.actions.iter().any(is_planned) {
+            continue;
+        }
         let shown =
             standing.and_then(|row| Some(Place::new(&row.place.folder, row.copy.as_ref()?)));
         // If the shown copy is missing, any other copy keeps the conflict.
