@@ -266,10 +266,9 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     Some(match &job.scope {
         Scope::Everything => CycleRequest {
             // Changed files without an event are to be pushed.
-            purpose: if job.trigger == Trigger::Rescan {
-                Purpose::Push
-            } else {
-                Purpose::Poll
+            purpose: match job.trigger {
+                Trigger::Startup | Trigger::Rescan => Purpose::Push,
+                Trigger::Watch | Trigger::Manual | Trigger::Poll => Purpose::Poll,
             },
             in_motion: PathsInMotion {
                 paths: below(job.in_motion.iter(), prefix).collect(),
@@ -367,6 +366,7 @@ mod tests {
     fn f113_only_polls_leave_the_reserve_to_others() {
         for (trigger, purpose) in [
             (Trigger::Poll, Purpose::Poll),
+            (Trigger::Startup, Purpose::Push),
             (Trigger::Rescan, Purpose::Push),
         ] {
             let job = Job::new(trigger, Scope::Everything, Vec::new());
