@@ -1,7 +1,7 @@
 //! The socket: its path, the daemon's end and the command's end.
 //!
-//! The holder of the mirror's lock binds the socket and removes the socket at the end; only the owner may use the
-//! socket. The daemon has one task for each client, and the task only sends events. A client must send its request
+//! The holder of the mirror's lock binds the socket and removes the socket at the end; only the owner and root may use
+//! the socket. The daemon has one task for each client, and the task only sends events. A client must send its request
 //! within [`REQUEST_LIMIT`], and the number of clients without a request is bounded. A command then waits for its cycle
 //! without a time limit; the number of waiting commands is bounded as well.
 
@@ -168,7 +168,7 @@ pub async fn serve(
         if let Some(((stream, _), slot)) = connections.admit(accepted).await {
             // The mode of the socket's folder may have been changed since.
             let peer = stream.peer_cred().map(|peer| peer.uid());
-            if !peer.is_ok_and(|peer| is_owner(peer, own)) {
+            if !peer.is_ok_and(|peer| may_use(peer, own)) {
                 continue;
             }
             let (to, status, waiting) = (to.clone(), status.clone(), Arc::clone(&waiting));
@@ -185,7 +185,7 @@ pub async fn serve(
 }
 
 /// Returns whether a client's user may use the daemon: root and the daemon's own user may.
-const fn is_owner(user: u32, own: u32) -> bool {
+const fn may_use(user: u32, own: u32) -> bool {
     user == 0 || user == own
 }
 
@@ -331,7 +331,7 @@ mod tests {
             (1001, 1000, false),
             (1000, 0, false),
         ] {
-            assert_eq!(is_owner(user, own), expected, "{user} {own}");
+            assert_eq!(may_use(user, own), expected, "{user} {own}");
         }
     }
 

@@ -35,7 +35,7 @@ use std::{
 };
 
 /// The reason for a doubt: it is unknown which files were touched.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DoubtCause {
     /// The queue of events overflowed.
     Overflow,
