@@ -3,7 +3,7 @@
 use super::control::Refusal;
 use super::debounce::DuePaths;
 use super::git::{self, Known, Remembered};
-use super::job::{CycleCommand, CycleOutcome, CycleRunner, Job, Scope, Trigger};
+use super::job::{CycleCommand, CycleOutcome, CycleRunner, Job};
 use super::outage::Outage;
 use super::settings_mark::SettingsMark;
 use super::workspaces::{Advise, WorkspaceEngine, run_job, stop_failure};
@@ -13,7 +13,7 @@ use crate::engine::{self, PathCheck};
 use crate::mirror::disk::Disk;
 use crate::mirror::lock::Lock;
 use crate::model::Place;
-use crate::service::Service;
+use crate::service::{Purpose, Service};
 
 /// Reads the settings again.
 pub type Reload<'r> = Box<dyn FnMut() -> Result<Reloaded, String> + 'r>;
@@ -103,9 +103,8 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             .failures
             .extend(stop_failure(&outcome.report, &*self.advise));
         self.token_rejected = outcome.outage == Some(Outage::TokenRejected);
-        // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
-        let may_spend = matches!(job.trigger, Trigger::Startup | Trigger::Rescan);
-        let is_poll = job.scope == Scope::Everything && !may_spend;
+        // The next poll is soon enough.
+        let is_poll = job.purpose() == Purpose::Poll;
         outcome.outage = outcome
             .outage
             .filter(|outage| !(is_poll && outage.is_of_budget()));

@@ -69,9 +69,10 @@ pub struct Job {
     pub trigger: Trigger,
     /// The part that the cycle looks at.
     pub scope: Scope,
-    /// Paths in motion, and removed paths in their grace time: their state counts as unknown in this cycle.
+    /// Paths in motion, and removed paths in their grace time: their state counts as unknown in a full cycle. See
+    /// [`request_for`] for a cycle over paths.
     pub in_motion: BTreeSet<String>,
-    /// Removed paths whose grace time has begun; in a full cycle only. It is over for each path that is not in motion.
+    /// Removed paths whose grace time is over; in a full cycle only.
     pub removed: BTreeSet<String>,
     /// The repositories around the mirror when the cycle began.
     pub git: Vec<Known>,
@@ -86,6 +87,16 @@ impl Job {
             in_motion: BTreeSet::new(),
             removed: BTreeSet::new(),
             git,
+        }
+    }
+
+    /// Returns the share of the budget to use. A start and a rescan may spend the reserve: changed files without an event
+    /// are to be pushed. Every other full cycle may wait for the next day, so a lack of budget is no outage for it.
+    pub fn purpose(&self) -> Purpose {
+        match (&self.scope, self.trigger) {
+            (Scope::Everything, Trigger::Watch | Trigger::Manual | Trigger::Poll) => Purpose::Poll,
+            (Scope::Everything, Trigger::Startup | Trigger::Rescan)
+            | (Scope::Paths(_) | Scope::Command(_), _) => Purpose::Push,
         }
     }
 
@@ -256,8 +267,8 @@ pub trait CycleRunner {
     fn reload(&mut self) -> Result<Options, String>;
 }
 
-/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over saved paths sees most paths
-/// in motion as well, to recognise moves.
+/// Returns the request for one workspace; `None`: the job does not concern it. A cycle over due paths sees paths in
+/// motion as well, to recognise moves, except those below a due folder.
 pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     let background = CycleRequest {
         cause: Cause::Background,
@@ -265,11 +276,7 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     };
     Some(match &job.scope {
         Scope::Everything => CycleRequest {
-            // Changed files without an event are to be pushed.
-            purpose: match job.trigger {
-                Trigger::Startup | Trigger::Rescan => Purpose::Push,
-                Trigger::Watch | Trigger::Manual | Trigger::Poll => Purpose::Poll,
-            },
+            purpose: job.purpose(),
             in_motion: PathsInMotion {
                 paths: below(job.in_motion.iter(), prefix).collect(),
                 has_grace: true,

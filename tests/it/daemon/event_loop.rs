@@ -184,8 +184,7 @@ impl Fake {
 
     async fn requests(&self, job: &Job) -> Result<(), Outage> {
         match &job.scope {
-            Scope::Everything if job.trigger != Trigger::Rescan => self.pay(Purpose::Poll).await,
-            Scope::Everything | Scope::Command(_) => self.pay(Purpose::Push).await,
+            Scope::Everything | Scope::Command(_) => self.pay(job.purpose()).await,
             Scope::Paths(due) => {
                 for _ in 0..=due.len() {
                     self.pay(Purpose::Push).await?;
@@ -253,7 +252,7 @@ impl CycleRunner for Fake {
         }
         report.requests.get = 1;
         report.coverage.has_doubt = self.script.lock().expect("script").doubt;
-        let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
+        let polls = job.purpose() == Purpose::Poll;
         let fails =
             job.scope == Scope::Everything && self.script.lock().expect("script").full_cycles_fail;
         CycleOutcome {
