@@ -25,7 +25,7 @@ use tokio::{
 /// How long the request in flight may take after a stop signal (failures row 9: a container has ten seconds).
 pub const GRACE: Duration = Duration::from_secs(8);
 
-/// The longest sleep of the loop. A clock that was set back delays the ticks for as long.
+/// The longest sleep of the loop: after the clock was set back, no tick comes until it has caught up.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 
 /// How the loop ended.
@@ -82,7 +82,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 // The queue of events can overflow because of kbsync's own writes.
                 if next.only_if_changed && self.cycles.is_as_recorded() {
                     tracing::info!("events were lost, but no file has changed");
-                    self.state.work_queue.rescan_left_out(now.steady);
+                    self.state.work_queue.rescan_left_out();
                     continue;
                 }
                 if let Some(ended) = self.run_cycle(next, &mut events).await {

@@ -11,7 +11,7 @@ use crate::engine::StopCause;
 use crate::engine::report::{Line, Report, Status};
 use crate::model::Side;
 use crate::reconcile::plan::Kind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 impl WorkQueue {
@@ -54,29 +54,18 @@ impl WorkQueue {
             }
         } else {
             let is_deferred = match job.scope {
+                Scope::Everything if is_ended_by_git(&outcome.report) => {
+                    // The files that git changed have no events left, so the full cycle is queued again.
+                    self.add_earlier(running);
+                    self.want(job.trigger);
+                    false
+                }
                 Scope::Everything => {
                     // The cycle did not deal with these paths.
                     self.add_earlier(running);
-                    if is_ended_by_git(&outcome.report) {
-                        // The files that git changed have no events left, so the full cycle is queued again.
-                        self.want(job.trigger);
-                        false
-                    } else {
-                        // The next poll looks at everything, but it may be hours away.
-                        if self.doubtful {
-                            // A rescan may be left out, and spend the reserve for pushes. A start is tried again as a
-                            // poll, which may do neither.
-                            let again = match job.trigger {
-                                Trigger::Startup => Trigger::Poll,
-                                Trigger::Watch
-                                | Trigger::Manual
-                                | Trigger::Poll
-                                | Trigger::Rescan => Trigger::Rescan,
-                            };
-                            self.deferred.full_cycle.get_or_insert(again);
-                        }
-                        self.doubtful
-                    }
+                    // The next poll looks at everything, but it may be hours away.
+                    self.deferred.full_cycle |= self.doubtful;
+                    self.doubtful
                 }
                 Scope::Paths(_) => {
                     self.deferred.due.extend(running);
@@ -107,8 +96,8 @@ impl WorkQueue {
         let is_poll = scope.is_poll();
         let is_command = matches!(scope, Scope::Command(_));
         if is_poll {
-            self.deferred.full_cycle = None;
-            // A doubt of the time of the cycle is queued.
+            self.deferred.full_cycle = false;
+            // A doubt that came during the cycle has queued a full cycle.
             self.doubtful &= self.full_cycle.is_some();
         }
         // Other work than the deferred work says nothing of its failure.
@@ -119,12 +108,9 @@ impl WorkQueue {
     }
 
     /// Records that a rescan was left out: every file is as recorded.
-    pub fn rescan_left_out(&mut self, now: Instant) {
-        self.note_missing(BTreeSet::new(), now);
-        self.doubtful = self.deferred.full_cycle.is_some();
-        if self.deferred.is_empty() {
-            self.deferred.backoff.record(None, now, now);
-        }
+    pub fn rescan_left_out(&mut self) {
+        self.missing.clear();
+        self.doubtful = false;
     }
 
     /// Returns the facts about git to store after a cycle; a HEAD only if no removal waits or is held.

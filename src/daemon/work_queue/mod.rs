@@ -7,7 +7,8 @@
 //! - An article that changed on the service after it was read is retried at once, a few times.
 //! - Commands go first, because a person waits. Pushes are next, then the full cycle. A full cycle that waited for too
 //!   long goes before the pushes.
-//! - A doubt is a full cycle that waits for files in motion. If no file has changed, the cycle is left out.
+//! - After lost events, the full cycle waits for files in motion, and is left out if no file has changed. After new
+//!   ignore rules, it does neither.
 //! - While git is busy, or another branch than the published one is checked out, or during an outage, only commands
 //!   and plans run.
 //! - The first job is a full cycle, and starts when the watch is set up, so that no change is missed.
@@ -133,11 +134,9 @@ impl WorkQueue {
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
         // A removal that waits begins anew with the next event of its path: the path may have been back in between. A
         // change that waits ends with the removal of its path: the removal has a grace time.
-        let due = [&mut self.due, &mut self.deferred.due, &mut self.running];
-        for due in due {
-            let is_removal = due.get(path) == Some(&Touch::Removed) || touch == Touch::Removed;
-            if is_removal {
-                due.remove(path);
+        for waiting in [&mut self.due, &mut self.deferred.due, &mut self.running] {
+            if touch == Touch::Removed || waiting.get(path) == Some(&Touch::Removed) {
+                waiting.remove(path);
             }
         }
         self.missing.remove(path);
@@ -294,12 +293,12 @@ impl WorkQueue {
 #[derive(Debug, Default)]
 struct Deferred {
     due: DuePaths,
-    full_cycle: Option<Trigger>,
+    full_cycle: bool,
     backoff: OutageBackoff,
 }
 
 impl Deferred {
     fn is_empty(&self) -> bool {
-        self.due.is_empty() && self.full_cycle.is_none()
+        self.due.is_empty() && !self.full_cycle
     }
 }

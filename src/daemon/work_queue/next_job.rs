@@ -56,8 +56,10 @@ impl WorkQueue {
         } else {
             self.full_job(now, in_motion, &mut drop_unchanged)
         };
-        // The end of an outage is found by a cycle.
-        let is_idle = self.running.is_empty() && self.outage.current().is_none();
+        // A cycle that failed is tried again, and the end of an outage is found by a cycle.
+        let is_idle = self.running.is_empty()
+            && self.outage.current().is_none()
+            && self.deferred.backoff.current().is_none();
         job.map(|job| NextJob {
             only_if_changed: job.trigger == Trigger::Rescan && is_idle,
             job,
@@ -79,8 +81,8 @@ impl WorkQueue {
         let older = std::mem::take(&mut self.deferred.due);
         self.add_earlier(older);
         self.due_since.get_or_insert(now);
-        if let Some(trigger) = self.deferred.full_cycle.take() {
-            self.want(trigger);
+        if std::mem::take(&mut self.deferred.full_cycle) {
+            self.want(Trigger::Rescan);
         }
     }
 

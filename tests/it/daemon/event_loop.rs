@@ -650,7 +650,11 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
     rarely_polled()
         .play(|bench| {
             let until = bench.start + Duration::from_secs(20);
-            bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
+            {
+                let mut script = bench.script.lock().expect("script");
+                script.down_until = Some((until, Outage::UnusableAnswer));
+                script.as_recorded = true;
+            }
             async move {
                 let startup = (Trigger::Startup, strings(&["whole"]));
                 seconds(5).await;
@@ -658,7 +662,7 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
                 assert!(!bench.status.snapshot().ready);
                 // The back-off: 15 s, then 30 s.
                 seconds(60).await;
-                let again = [Trigger::Poll, Trigger::Rescan].map(|by| (by, strings(&["whole"])));
+                let again = [Trigger::Rescan; 2].map(|by| (by, strings(&["whole"])));
                 assert_eq!(bench.jobs()[1..], again);
                 assert!(bench.status.snapshot().ready);
                 seconds(3600).await;
@@ -968,7 +972,11 @@ async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
             seconds(1).await;
             bench.clear();
             let until = Instant::now() + Duration::from_secs(20);
-            bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
+            {
+                let mut script = bench.script.lock().expect("script");
+                script.down_until = Some((until, Outage::UnusableAnswer));
+                script.as_recorded = true;
+            }
             bench.event(Event::Doubt(DoubtCause::Rules)).await;
             seconds(3_600).await;
             let whole = |trigger| (trigger, strings(&["whole"]));
