@@ -36,7 +36,7 @@ pub(super) struct ApplyState<'a> {
     pub(super) prefix: String,
 }
 
-/// The number of articles for which the service answers 500 that ends a cycle.
+/// The number of articles with a server error (500, 502 or 504) that ends a cycle.
 pub(super) const MAX_SERVER_ERRORS: usize = 3;
 
 /// The outcome of one step.
@@ -95,7 +95,7 @@ pub(super) struct Obstacles {
     pub(super) stop: Option<Stop>,
     /// The reason to leave the mirror unchanged from now on.
     pub(super) unwritable: Option<Stop>,
-    /// The number of articles for which the service answered 500.
+    /// The number of articles that failed with a server error (500, 502 or 504).
     pub(super) server_errors: usize,
     /// The reason to delete nothing more in this cycle.
     pub(super) doubt: Option<String>,
