@@ -24,11 +24,11 @@ pub(in crate::engine) async fn other_checkout(git: &dyn GitView) -> Option<Strin
 
 /// Stops both sides if git has changed the checkout since the scan: a long plan takes minutes.
 pub(super) async fn stop_at_other_checkout(git: &dyn GitView, obstacles: &mut Obstacles) {
-    if obstacles.unwritable.is_some() {
+    if obstacles.mirror_stop.is_some() {
         return;
     }
     if let Some(why) = other_checkout(git).await {
         let message = format!("nothing more is synced: {why}");
-        obstacles.stop_mirror(Stop::new(StopCause::Git, message));
+        obstacles.stop_both_sides(Stop::new(StopCause::Git, message));
     }
 }

@@ -120,8 +120,8 @@ async fn step<S: Service, D: Disk>(
         stop_at_other_checkout(&*engine.git, &mut state.obstacles).await;
     }
     if let Step::Conflict(conflict) = &action.step {
-        let shown = match state.obstacles.unwritable.clone() {
-            Some(unwritable) => Some(unwritable.message),
+        let shown = match state.obstacles.mirror_stop.clone() {
+            Some(stop) => Some(stop.message),
             None => conflict::show_conflict(&mut engine.journal(), conflict, state)?,
         };
         state.say(&action, Status::Held, shown);

@@ -94,7 +94,7 @@ pub(super) struct Obstacles {
     /// The reason to send nothing more.
     pub(super) stop: Option<Stop>,
     /// The reason to leave the mirror unchanged from now on.
-    pub(super) unwritable: Option<Stop>,
+    pub(super) mirror_stop: Option<Stop>,
     /// The number of articles that failed with a server error (500, 502 or 504).
     pub(super) server_errors: usize,
     /// The reason to delete nothing more in this cycle.
@@ -127,7 +127,7 @@ impl Obstacles {
         } else if let StepResult::Stopped(stop) = result {
             self.stop = Some(stop.clone());
         } else if let StepResult::MirrorUnwritable(stop) = result {
-            self.stop_mirror(stop.clone());
+            self.stop_both_sides(stop.clone());
         }
     }
 
@@ -138,7 +138,7 @@ impl Obstacles {
             .stop
             .as_ref()
             .filter(|_| action.sends() || action.deletes().is_some())
-            .or(self.unwritable.as_ref())
+            .or(self.mirror_stop.as_ref())
         {
             return Some((Status::Skipped, stop.message.clone()));
         }
@@ -184,9 +184,9 @@ impl Obstacles {
 
     /// Stops both sides: the mirror is unwritable and could not follow a change on the service, or git has changed the
     /// checkout.
-    pub(super) fn stop_mirror(&mut self, stop: Stop) {
+    pub(super) fn stop_both_sides(&mut self, stop: Stop) {
         self.stop.get_or_insert_with(|| stop.clone());
-        self.unwritable.get_or_insert(stop);
+        self.mirror_stop.get_or_insert(stop);
     }
 
     /// Returns the result of a step that is done on the service but not in its file: the step is not tried again.
@@ -201,7 +201,7 @@ impl Obstacles {
             StepResult::Unsafe(reason) => StepResult::Unsafe(told(&reason)),
             StepResult::Stopped(stop) | StepResult::MirrorUnwritable(stop) => {
                 let reason = told(&stop.message);
-                self.stop_mirror(stop);
+                self.stop_both_sides(stop);
                 StepResult::Failed(reason)
             }
         }
