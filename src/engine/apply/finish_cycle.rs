@@ -141,8 +141,9 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             .iter()
             .all(|line| line.status == Status::Done);
     let mut sides = report.actions.iter().map(|line| line.side);
+    let has_listing = observed.extent != Extent::Paths;
     let clean = is_done
-        && observed.extent != Extent::Paths
+        && has_listing
         && !observed.service.validator_unsafe
         && engine.request.scope.is_empty()
         && engine.request.in_motion.paths.is_empty()
@@ -180,19 +181,19 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             // may return to the content of the old ETag.
             None if clean && observed.service.not_modified => {}
             // There was neither a listing nor a change.
-            None if observed.extent == Extent::Paths && report.actions.is_empty() => {}
+            None if !has_listing && report.actions.is_empty() => {}
             None => tx.remove_meta(VALIDATOR)?,
         }
         for (kind, rows) in &open {
             tx.put_waiting(kind, rows)?;
         }
-        if observed.extent != Extent::Paths && known_rules.as_deref() != Some(rules) {
+        if has_listing && known_rules.as_deref() != Some(rules) {
             tx.put_value(IGNORE_RULES, Some(&rules))?;
         }
         if observed.is_first_full_read() {
             tx.put_value(MIRROR_READ, Some(&now))?;
         }
-        if observed.extent != Extent::Paths {
+        if has_listing {
             tx.put_value(LAST_POLL, Some(&now))?;
             let unread = Some(&observed.service.not_fetched).filter(|unread| **unread > 0);
             tx.put_value(NOT_FETCHED, unread)?;
