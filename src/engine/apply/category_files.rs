@@ -116,10 +116,10 @@ fn move_folder<D: Disk>(
     let old = state.observed.base.categories.get(&settle.id);
     let category = old.map(|old| row_renamed(old, to, pulled));
     let articles: Vec<ArticleRow> = rows_moved(&state.observed.base, from, to).collect();
-    let moved = articles.iter().cloned().map(Box::new);
-    let rows = category.iter().cloned().map(Box::new);
-    let rows = rows.map(RowChange::Category);
-    let rows: Vec<RowChange> = rows.chain(moved.map(RowChange::Article)).collect();
+    let changed = category.iter().cloned().map(Box::new);
+    let mut rows: Vec<RowChange> = changed.map(RowChange::Category).collect();
+    let along = articles.iter().cloned().map(Box::new);
+    rows.extend(along.map(RowChange::Article));
     journal.rename_folder(from, to, &rows)??;
     let base = &mut state.observed.base;
     base.categories.extend(category.map(|row| (row.id, row)));
