@@ -116,7 +116,8 @@ async fn step<S: Service, D: Disk>(
     action: Action,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
-    if action.held.is_none() || matches!(action.step, Step::Conflict(_)) {
+    let is_tried = action.held.is_none() && state.obstacles.of(&action).is_none();
+    if is_tried || matches!(action.step, Step::Conflict(_)) {
         stop_at_other_checkout(&*engine.git, &mut state.obstacles).await;
     }
     if let Step::Conflict(conflict) = &action.step {
