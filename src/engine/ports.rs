@@ -19,7 +19,8 @@ pub trait GitView: Send + Sync {
         false
     }
 
-    /// Compares the present checkout with the one before the cycle's scan. The engine asks before each step of a plan.
+    /// Compares the present checkout with the one before the cycle's scan. The engine asks before a plan, before each
+    /// step that it tries, and once for a run of local changes.
     fn checkout(&self) -> Checkout {
         Checkout::Same
     }

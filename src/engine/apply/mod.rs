@@ -98,6 +98,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         let following = rest.as_slice().iter();
         let local = following.take_while(|next| is_local_settle(next)).count();
         if local > 0 {
+            // Git is asked once for a run of local changes.
             stop_at_other_checkout(&*engine.git, &mut state.obstacles).await;
             let teller = Teller::clone(&engine.teller);
             let journal = &mut engine.journal();
