@@ -296,19 +296,15 @@ fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError
     Ok(!is_staged || digest_at(disk, &file.target)? == in_slot)
 }
 
-/// Returns whether a folder was renamed: it has the new name, and nothing has the old one. The listing decides, because
-/// with folded case a look finds either name.
+/// Returns whether a folder was renamed: it has the new name, and nothing has the old one.
 fn folder_is_renamed(disk: &impl Disk, entry: &Entry) -> Result<bool, DiskError> {
     let Entry::Folder { from, to, inode } = entry else {
         return Ok(false);
     };
-    let listing = disk.list(At::Root)?;
-    let mut entries = listing.entries.iter();
-    let left = listing.entries.iter().all(|entry| entry.name != *from);
-    let renamed = entries.any(|entry| {
-        entry.name == *to && entry.kind == Kind::Folder && entry.stamp.inode == *inode
-    });
-    Ok(renamed && left)
+    let there = disk.look(At::Root, to)?;
+    let is_renamed =
+        there.is_some_and(|found| found.kind == Kind::Folder && found.stamp.inode == *inode);
+    Ok(is_renamed && disk.look(At::Root, from)?.is_none())
 }
 
 /// Returns the digest of the entry at a place; `None`: there is none.
