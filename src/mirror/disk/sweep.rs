@@ -151,8 +151,8 @@ impl RealDisk {
         settled().map_err(|errno| DiskError::from_errno(errno, "clear up", old))
     }
 
-    /// Gives a file that was being removed its name back, or a visible name; likewise a folder whose name was being
-    /// changed to another case.
+    /// Gives a file that was being removed its name back, or a visible name; likewise a folder that an earlier version
+    /// was renaming to another case.
     fn give_name(&self, dir: &OwnedFd, name: &str, area: Area) -> Result<(), DiskError> {
         let was = slot_in(name).split_once("-was-").map(|(_, was)| was);
         let given = || -> Result<(), Errno> {
@@ -166,10 +166,10 @@ impl RealDisk {
                     let found = || format!("{FOUND}{}.html", slot_in(name));
                     let was = was.map_or_else(found, str::to_owned);
                     let kept = self.beside(dir, name, dir, &was)?;
-                    let (is_hidden, area) = (!name.starts_with(TEMPORARY), name_of(area));
-                    if is_hidden {
+                    if !name.starts_with(TEMPORARY) {
+                        let area = name_of(area);
                         tracing::warn!(
-                            "a file without a journal entry is kept as {PRIVATE_FOLDER}/{area}/{kept}"
+                            "what an earlier run left behind is kept as {PRIVATE_FOLDER}/{area}/{kept}"
                         );
                     }
                     Ok(())
