@@ -111,12 +111,9 @@ impl<D: Disk> Journal<'_, D> {
             Some((change.slot, place.clone()))
         }));
         let lost = self.store.last_slot()? == 0;
-        match self.disk.sweep(&known, lost) {
-            Ok(0) => {}
-            Ok(count) => tracing::info!(count, "cleared up what an earlier run left behind"),
-            Err(error) => {
-                tracing::warn!(%error, "cannot clear up what an earlier run left behind");
-            }
+        let count = self.disk.sweep(&known, lost);
+        if count > 0 {
+            tracing::info!(count, "cleared up what an earlier run left behind");
         }
         Ok(())
     }

@@ -199,8 +199,8 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Clears up the unknown slots; only for the holder of the lock. `known`: the slots in the journal, and the places
     /// of their files. `lost`: the journal may have gone with the state, so no file of the stage is deleted. Returns the
-    /// number of files that were cleared up. A file that cannot be cleared up stays.
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError>;
+    /// number of files that were cleared up. What cannot be cleared up is logged and stays.
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize;
 
     /// Creates a folder in the root.
     fn create_folder(&self, name: &str) -> Result<(), DiskError>;

@@ -287,7 +287,7 @@ impl Disk for RealDisk {
         }
     }
 
-    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize {
         self.sweep_all(known, lost)
     }
 

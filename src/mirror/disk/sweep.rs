@@ -34,29 +34,32 @@ struct Sweep<'k> {
 
 impl RealDisk {
     /// See [`super::Disk::sweep`].
-    pub(super) fn sweep_all(
-        &self,
-        known: &BTreeMap<Slot, Place>,
-        lost: bool,
-    ) -> Result<usize, DiskError> {
+    pub(super) fn sweep_all(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize {
         let count = 0;
         let mut sweep = Sweep { known, lost, count };
+        if let Err(error) = self.sweep_areas_and_folders(&mut sweep) {
+            stays(&error);
+        }
+        sweep.count
+    }
+
+    fn sweep_areas_and_folders(&self, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
         for area in [Area::Stage, Area::Displaced] {
             if let Some(dir) = self.known_private(area)? {
                 for name in names(&dir, name_of(area))? {
                     // A file that was kept for a person is no leftover.
                     if !name.starts_with(FOUND) {
-                        self.sweep_name(&dir, &name, area, &mut sweep);
+                        self.sweep_name(&dir, &name, area, sweep);
                     }
                 }
             }
         }
-        self.sweep_folder(At::Root, &mut sweep)?;
+        self.sweep_folder(At::Root, sweep)?;
         for entry in self.list(At::Root)?.entries {
             if entry.kind != Kind::Folder || entry.name.starts_with('.') {
                 continue;
             }
-            match self.sweep_folder(At::Folder(&entry.name), &mut sweep) {
+            match self.sweep_folder(At::Folder(&entry.name), sweep) {
                 Ok(()) => {}
                 // An unreadable folder is swept another time; the scan reports it.
                 Err(error)
@@ -66,7 +69,7 @@ impl RealDisk {
                 Err(error) => stays(&error),
             }
         }
-        Ok(sweep.count)
+        Ok(())
     }
 
     fn sweep_folder(&self, within: At<'_>, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
