@@ -150,14 +150,14 @@ impl RealDisk {
     /// Opens an area of the private folder, if the area exists.
     pub(super) fn known_private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
         let name = name_of(area);
-        let Ok(private) = open_dir(&self.root, PRIVATE_FOLDER) else {
+        let fail = |errno| DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"));
+        let opened = open_dir(&self.root, PRIVATE_FOLDER);
+        let Some(private) = unless_unusable(opened).map_err(fail)? else {
             return Ok(None);
         };
         match open_dir(&private, name) {
             Err(Errno::NOENT) => Ok(None),
-            opened => opened.map(Some).map_err(|errno| {
-                DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"))
-            }),
+            opened => opened.map(Some).map_err(fail),
         }
     }
 
@@ -165,13 +165,13 @@ impl RealDisk {
     pub(super) fn private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
         let name = name_of(area);
         let fail = |errno| DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"));
-        let private = match open_dir(&self.root, PRIVATE_FOLDER) {
+        let opened = match open_dir(&self.root, PRIVATE_FOLDER) {
             Err(Errno::NOENT) if private_folder(self.path()).is_ok() => {
                 open_dir(&self.root, PRIVATE_FOLDER)
             }
             other => other,
         };
-        let Ok(private) = private else {
+        let Some(private) = unless_unusable(opened).map_err(fail)? else {
             return Ok(None);
         };
         match open_dir(&private, name) {
@@ -205,6 +205,15 @@ impl RealDisk {
             }
         }
         Err(Errno::EXIST)
+    }
+}
+
+/// Returns the private folder; `None`: it is missing, or no folder that we may use, so slots are in the categories'
+/// folders. A failure that may pass, such as too many open files, is an error: it moves no slot.
+pub(super) fn unless_unusable(opened: Result<OwnedFd, Errno>) -> Result<Option<OwnedFd>, Errno> {
+    match opened {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => Ok(None),
+        opened => opened.map(Some),
     }
 }
 

@@ -688,6 +688,36 @@ fn f099_a_folder_that_no_rename_reaches_has_its_own_slots() {
 }
 
 #[test]
+fn f001_an_area_that_cannot_be_opened_is_not_an_empty_one() {
+    let world = World::new();
+    let staged = world.disk.stage(SLOT, IN, b"new", Durability::Now);
+    staged.expect("staged");
+    let stage = world.path(".kbsync/stage");
+    let allow = |mode| fs::set_permissions(&stage, fs::Permissions::from_mode(mode));
+    allow(0o000).expect("our own");
+    let seen = world.disk.look_aside(Area::Stage, SLOT, IN);
+    // For root, nothing is closed.
+    let is_open = fs::read_dir(&stage).is_ok();
+    allow(0o700).expect("our own");
+    if is_open {
+        assert!(seen.expect("open").is_some());
+    } else {
+        assert_eq!(seen.expect_err("closed").kind, DiskErrorKind::Denied);
+    }
+}
+
+#[test]
+fn f001_only_an_unusable_private_folder_moves_the_slots() {
+    use super::slots::unless_unusable;
+    for errno in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::ACCESS] {
+        assert!(unless_unusable(Err(errno)).is_ok_and(|dir| dir.is_none()));
+    }
+    for errno in [Errno::MFILE, Errno::NFILE, Errno::IO, Errno::NOMEM] {
+        assert_eq!(unless_unusable(Err(errno)).err(), Some(errno));
+    }
+}
+
+#[test]
 fn f130_links_are_neither_read_nor_written_through() {
     let world = World::new();
     let outside = world.top.path().join("outside");
