@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// A file that cannot be read says where; one that can survives edits.
 pub(crate) fn hold(bytes: &[u8]) {
-    let document = match Document::parse_with_markers(bytes) {
+    let document = match Document::parse_leniently(bytes) {
         Ok(document) => document,
         Err(problem) => {
             let lines = bytes.split(|&byte| byte == b'\n').count();
@@ -117,7 +117,7 @@ fn all_of(document: &Document) -> Changes {
 }
 
 fn read(file: &str) -> Document {
-    match Document::parse_with_markers(file.as_bytes()) {
+    match Document::parse_leniently(file.as_bytes()) {
         Ok(document) => document,
         Err(problem) => panic!("what was written cannot be read: {problem}\n{file}"),
     }

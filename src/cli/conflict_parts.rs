@@ -87,7 +87,7 @@ fn side(name: &str, text: &str) -> String {
 pub(super) fn document(part: &Part, place: &Place) -> Option<Document> {
     let disk = RealDisk::open(&part.root.path).ok()?;
     let content = disk.read(At::Folder(&place.folder), &place.file, MAX_FILE);
-    Document::parse_with_markers(&content.ok()?.bytes).ok()
+    Document::parse_leniently(&content.ok()?.bytes).ok()
 }
 
 /// Returns the line of a key of the front matter.

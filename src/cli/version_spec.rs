@@ -90,7 +90,7 @@ impl VersionSpec {
     pub(super) fn changes_of_file(&self, kept: &StoredVersion) -> String {
         let keys = |kept: &StoredVersion| {
             let file = self.store.body(kept.seen.file?).ok()??;
-            let file = Document::parse_with_markers(file.as_bytes()).ok()?;
+            let file = Document::parse_leniently(file.as_bytes()).ok()?;
             Some([
                 ("slug", file.slug().unwrap_or_default().to_owned()),
                 ("enabled", format!("{:?}", file.flags().enabled)),

@@ -285,7 +285,7 @@ fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<St
         let id = CategoryDocument::parse(bytes).ok()?.id()?;
         return observed.base.categories.get(&id)?.folder.clone();
     }
-    let id = Document::parse_with_markers(bytes).ok()?.id()?;
+    let id = Document::parse_leniently(bytes).ok()?.id()?;
     Some(observed.base.articles.get(&id)?.place.to_string())
 }
 
@@ -378,7 +378,7 @@ impl<'a> Content<'a> {
                 });
             }
         };
-        let Ok(document) = Document::parse_with_markers(bytes) else {
+        let Ok(document) = Document::parse_leniently(bytes) else {
             return false;
         };
         let slug = slug_at(&document, place).unwrap_or_default();

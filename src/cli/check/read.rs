@@ -87,7 +87,7 @@ fn id_in(disk: &RealDisk, place: &Place) -> Option<ArticleId> {
     let content = disk
         .read(At::Folder(&place.folder), &place.file, MAX_FILE)
         .ok()?;
-    Document::parse_with_markers(&content.bytes).ok()?.id()
+    Document::parse_leniently(&content.bytes).ok()?.id()
 }
 
 /// Reads a file. An unreadable file is reported; a file that has disappeared is not.

@@ -262,7 +262,7 @@ fn copy_text(id: ArticleId, version: &Version, flags: Flags, text: String) -> St
 /// Returns whether a copy is byte for byte the copy of a version.
 fn shows(copy: &Content, id: ArticleId, version: &Version) -> bool {
     copy.whole
-        && Document::parse_with_markers(&copy.bytes).is_ok_and(|document| {
+        && Document::parse_leniently(&copy.bytes).is_ok_and(|document| {
             TextDigest::of(document.text()) == version.text
                 && copy_text(id, version, document.flags(), document.text().to_owned()).as_bytes()
                     == copy.bytes

@@ -299,6 +299,6 @@ fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), StepR
         .read(At::Folder(&place.folder), &place.file, MAX_FILE)
         .map_err(|error| not_written(&error))?;
     let document =
-        Document::parse_with_markers(&content.bytes).map_err(|_not_ready| file_changed())?;
+        Document::parse_leniently(&content.bytes).map_err(|_not_ready| file_changed())?;
     Ok((content, document))
 }

@@ -302,7 +302,7 @@ pub(super) fn remove_file<D: Disk>(
     if !content.whole || !unchanged {
         return Ok(file_changed());
     }
-    let document = Document::parse_with_markers(&content.bytes).ok();
+    let document = Document::parse_leniently(&content.bytes).ok();
     // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let holds = |document: &Document| says(document, place, version);

@@ -38,7 +38,7 @@ pub(super) fn rendered<D: Disk>(
     // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
-    let document = match Document::parse_with_markers(&content.bytes) {
+    let document = match Document::parse_leniently(&content.bytes) {
         Ok(document) => document,
         Err(problem) if unchanged => return Ok(Err(StepResult::Failed(problem.to_string()))),
         Err(_) => return Ok(Err(file_changed())),
@@ -84,7 +84,7 @@ fn knows_flags(document: &Document, settle: &Settle, state: &ApplyState<'_>) -> 
 
 /// Refuses bytes that cannot be read back, for example an article with a blank title or a NUL.
 fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
-    match Document::parse_with_markers(&bytes) {
+    match Document::parse_leniently(&bytes) {
         Ok(_) => Ok(bytes),
         Err(problem) => Err(StepResult::Failed(format!(
             "the article cannot be kept as a file: {}; change it in the dashboard",

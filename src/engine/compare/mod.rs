@@ -113,7 +113,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
             None => String::new(),
         };
         let old = other.map_or_else(String::new, |other| {
-            let document = Document::parse_with_markers(new.as_bytes()).ok();
+            let document = Document::parse_leniently(new.as_bytes()).ok();
             let written = document.as_ref().and_then(Document::slug);
             let changes = Changes {
                 id: Some(other.id.uuid()),

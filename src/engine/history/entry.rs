@@ -37,7 +37,7 @@ impl HistoryEntry {
         (source, cause): (&str, &str),
         no_article: Version,
     ) -> Outcome<Self> {
-        let document = Document::parse_with_markers(source.as_bytes()).ok();
+        let document = Document::parse_leniently(source.as_bytes()).ok();
         let row = id.map(|id| store.article(id)).transpose()?.flatten();
         let category = row.as_ref().map(|row| row.local.category);
         let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
@@ -87,7 +87,7 @@ pub(in crate::engine) fn store_text(
     let Ok(source) = std::str::from_utf8(bytes) else {
         return Ok(false);
     };
-    let document = Document::parse_with_markers(bytes).ok();
+    let document = Document::parse_leniently(bytes).ok();
     let id = document.as_ref().and_then(Document::id);
     let no_article = no_article(place, TextDigest::of(source), cause);
     let entry = HistoryEntry::of_text(store, id, place, (source, cause), no_article)?;

@@ -205,7 +205,7 @@ fn leave(
 
 /// Returns whether a file names another article than the one that a change is about.
 fn is_of_another(change: &Journalled, bytes: &[u8]) -> bool {
-    let document = Document::parse_with_markers(bytes).ok();
+    let document = Document::parse_leniently(bytes).ok();
     let Some(id) = document.as_ref().and_then(Document::id) else {
         return false;
     };

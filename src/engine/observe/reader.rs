@@ -68,9 +68,9 @@ impl<'a> Reader<'a> {
                 place,
                 stamp,
                 problem,
-                with_markers,
+                lenient,
                 source,
-            } => match with_markers.filter(|document| self.belongs(&place, document)) {
+            } => match lenient.filter(|document| self.belongs(&place, document)) {
                 Some(document) => self.read(place, stamp, &document),
                 None => self.not_ready(place, problem.id, problem.to_string(), source),
             },

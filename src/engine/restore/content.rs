@@ -31,7 +31,7 @@ impl<D: Disk> Preparer<'_, D> {
             return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
         }
         let old = present.as_ref().map(|(_, text)| text.as_str());
-        let document = old.and_then(|old| Document::parse_with_markers(old.as_bytes()).ok());
+        let document = old.and_then(|old| Document::parse_leniently(old.as_bytes()).ok());
         let id = target.id;
         let row = id.and_then(|id| self.view.base.articles.get(&id));
         let hidden = document.as_ref().zip(row);
@@ -98,7 +98,7 @@ impl<D: Disk> Preparer<'_, D> {
             }
             None => self.in_last_form(history, request, &file, text)?,
         };
-        let Ok(new) = Document::parse_with_markers(file.new.as_bytes()) else {
+        let Ok(new) = Document::parse_leniently(file.new.as_bytes()) else {
             let number = version.number;
             return refuse(
                 format!("version @{number} is no file that an article can have"),
@@ -199,7 +199,7 @@ impl<D: Disk> Preparer<'_, D> {
                 })
             }
         };
-        let source = match Document::parse_with_markers(source.as_bytes()) {
+        let source = match Document::parse_leniently(source.as_bytes()) {
             Ok(document) if id.is_none() && document.id().is_some() => document.without_id(),
             Ok(_) | Err(_) => source,
         };
@@ -218,7 +218,7 @@ impl<D: Disk> Preparer<'_, D> {
             .filter(|kept| has_address(kept) || kept.number == number)
             .filter(|kept| !was_not_ready(kept));
         let whole = self.store.body(local.next()?.seen.file?).ok()??;
-        Document::parse_with_markers(whole.as_bytes()).ok()
+        Document::parse_leniently(whole.as_bytes()).ok()
     }
 
     /// Returns whether readers have the content of a file, or do not get it before a conflict is settled.

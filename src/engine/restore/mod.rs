@@ -160,7 +160,7 @@ impl RestoredFile {
             return Some(GoesLive::Changed);
         }
         // A file that is not ready is never sent.
-        let document = Document::parse_with_markers(self.new.as_bytes()).ok()?;
+        let document = Document::parse_leniently(self.new.as_bytes()).ok()?;
         let flags = document.flags();
         if self.target.id.is_some() {
             return (!flags.hides()).then_some(GoesLive::Changed);

@@ -123,7 +123,7 @@ impl Changes {
 impl Document {
     /// Reads a file. Conflict markers of git in the body make it not ready.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
-        let document = Self::parse_with_markers(bytes)?;
+        let document = Self::parse_leniently(bytes)?;
         match document.check() {
             Ok(()) => Ok(document),
             Err(problem) => Err(NotReady {
@@ -135,7 +135,7 @@ impl Document {
 
     /// Reads a file whose body may have conflict markers of git, and whose fields may be over the limits or cut at a
     /// ` #`: an article on the service may have each of these.
-    pub fn parse_with_markers(bytes: &[u8]) -> Result<Self, NotReady> {
+    pub fn parse_leniently(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
             id: frame::find_id(bytes).map(ArticleId::new),
             ..problem

@@ -156,7 +156,7 @@ impl<D: Disk> Walk<'_, D> {
                 place,
                 stamp,
                 problem,
-                with_markers: None,
+                lenient: None,
                 source: None,
             });
         }
@@ -170,9 +170,7 @@ impl<D: Disk> Walk<'_, D> {
                 place,
                 stamp,
                 problem,
-                with_markers: Document::parse_with_markers(&content.bytes)
-                    .ok()
-                    .map(Box::new),
+                lenient: Document::parse_leniently(&content.bytes).ok().map(Box::new),
                 source: String::from_utf8(content.bytes).ok(),
             },
         })

@@ -57,7 +57,7 @@ pub enum ScannedFile {
         problem: NotReady,
         /// The content, if its only faults are conflict markers of git in the body, or fields over the limits or cut at
         /// a ` #`. The caller may waive these faults if the base or the service has them too.
-        with_markers: Option<Box<Document>>,
+        lenient: Option<Box<Document>>,
         /// The whole text; `None`: it is not UTF-8, or too large.
         source: Option<String>,
     },

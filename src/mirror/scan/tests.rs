@@ -161,15 +161,10 @@ fn told(scan: &Scan, files: &Files) -> Vec<String> {
             ScannedFile::Unchanged { .. } => format!("{place} unchanged"),
             ScannedFile::Ready { document, .. } => format!("{place} ready {}", document.title()),
             ScannedFile::NotReady {
-                problem,
-                with_markers,
-                ..
+                problem, lenient, ..
             } => {
                 let id = problem.id.map(|_| " with id").unwrap_or_default();
-                let markers = with_markers
-                    .as_ref()
-                    .map(|_| " (waivable)")
-                    .unwrap_or_default();
+                let markers = lenient.as_ref().map(|_| " (waivable)").unwrap_or_default();
                 format!("{place} not ready{id}{markers}: {}", problem.message)
             }
             ScannedFile::Present { .. } => format!("{place} present"),

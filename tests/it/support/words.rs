@@ -164,7 +164,7 @@ pub(crate) fn in_file(path: &str, content: &str) -> Vec<Words> {
                 })
             });
         (content, words)
-    } else if let Ok(file) = Document::parse_with_markers(content.as_bytes()) {
+    } else if let Ok(file) = Document::parse_leniently(content.as_bytes()) {
         let head = content.get(3..).and_then(|rest| rest.split("\n---").next());
         let words = Words::Article {
             title: file.title().to_owned(),
