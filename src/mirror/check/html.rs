@@ -5,7 +5,7 @@ use crate::{
     mirror::document::Document,
     model::{
         Place,
-        html::{Tag, balance, decoded, images_without_alt, line_of, references},
+        html::{Tag, balance, images_without_alt, line_of},
     },
 };
 
@@ -48,40 +48,6 @@ fn unpaired_tags(place: &Place, document: &Document, findings: &mut Findings) {
     }
 }
 
-/// Returns the links and sources that are relative to the article: line and target.
-///
-/// Targets have no `?query` and `#fragment`, and `%20` and `&amp;` are resolved, so that they can be compared with
-/// paths. Addresses with a scheme or a host, from the site's root (`/…`) or within the page (`#…`) are left out.
-pub(super) fn relative_links(document: &Document) -> impl Iterator<Item = (usize, String)> {
-    let mut lines = Lines::of(document);
-    references(document.text()).filter_map(move |reference| {
-        let target = relative_target(reference.value)?;
-        Some((lines.at(reference.start), target))
-    })
-}
-
-fn relative_target(address: &str) -> Option<String> {
-    let address = decoded(address.trim_ascii());
-    let path = address.split(['?', '#']).next().unwrap_or_default();
-    (!path.is_empty() && !path.starts_with(['/', '\\']) && !has_scheme(path))
-        .then(|| percent_decoded(path))
-}
-
-fn has_scheme(address: &str) -> bool {
-    address.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-    })
-}
-
-/// Resolves `%20` and other percent escapes; a path that would not be UTF-8 stays unchanged.
-fn percent_decoded(path: &str) -> String {
-    let decoded = percent_encoding::percent_decode_str(path).decode_utf8();
-    decoded.unwrap_or(path.into()).into_owned()
-}
-
 /// Shortens a long address, such as an image within its own address.
 fn shortened(address: &str) -> String {
     const LONGEST: usize = 60;
@@ -92,14 +58,14 @@ fn shortened(address: &str) -> String {
 }
 
 /// Counts the lines of a file along its body, so that all findings of a rule cost one pass.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     text: &'a str,
     at: usize,
     line: usize,
 }
 
 impl<'a> Lines<'a> {
-    fn of(document: &'a Document) -> Self {
+    pub(super) fn of(document: &'a Document) -> Self {
         Self {
             text: document.text(),
             at: 0,
@@ -108,7 +74,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the line of a byte. Bytes must be passed in their order.
-    fn at(&mut self, start: usize) -> usize {
+    pub(super) fn at(&mut self, start: usize) -> usize {
         self.line += line_of(&self.text[self.at..], start - self.at) - 1;
         self.at = start;
         self.line
@@ -188,24 +154,5 @@ mod tests {
         let found = lint(&text);
         assert_eq!(found.len(), 1);
         assert!(found[0].message.len() < 200, "{}", found[0].message);
-    }
-
-    #[test]
-    fn links_within_the_mirror_are_found() {
-        let text = "<a href='b.html#top'>b</a> <a href='https://x/y'>x</a>\n\
-            <a href='../c/my%20d.html?x=1&amp;y=2'>d</a><a href='#e'>e</a><a href='/f'>f</a>\n\
-            <img src='img/g&amp;h.png' alt=''><a href='mailto:a@b'>m</a><a href='//cdn/x'>n</a><a href=' '>o</a>\n\
-            <a href='100%.html'>p</a><a href='%ff.html'>q</a>";
-        let expected = [
-            (1, "b.html"),
-            (2, "../c/my d.html"),
-            (3, "img/g&h.png"),
-            (4, "100%.html"),
-            (4, "%ff.html"),
-        ];
-        let expected: Vec<_> = expected
-            .map(|(line, target)| (line + 3, target.to_owned()))
-            .into();
-        assert_eq!(relative_links(&parse(text)).collect::<Vec<_>>(), expected);
     }
 }

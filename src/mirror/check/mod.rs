@@ -5,6 +5,7 @@
 
 mod findings;
 mod html;
+mod links;
 
 pub(crate) use findings::{Finding, Level};
 
@@ -136,9 +137,9 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new article; \
                   `kbsync sync` does this itself where it knows which file was there first";
     doubles(ids, "double-id", remedy, &mut findings);
-    let known = link_targets(files, &parsed, &named);
+    let known = links::link_targets(files, &parsed, &named);
     for (place, document) in &articles {
-        dead_links(place, document, &known, &mut findings);
+        links::dead_links(place, document, &known, &mut findings);
     }
     for (place, id) in &files.copies {
         copy(place, *id, files.open.as_ref(), &mut findings);
@@ -290,40 +291,6 @@ fn doubles(
     }
 }
 
-/// Returns the valid targets of links: files, folders, and articles by the address of their slug.
-fn link_targets(files: &Files, parsed: &Categories<'_>, named: &[Named]) -> BTreeSet<String> {
-    let slug_of = |folder: &String| parsed.get(folder)?.as_ref().ok()?.slug();
-    let mut known = files.targets.clone();
-    for Named { place, slug, .. } in named {
-        let slug = slug.as_deref().unwrap_or(place.stem());
-        known.insert(format!("{}/{slug}", place.folder));
-        if let Some(folder) = slug_of(&place.folder) {
-            known.insert(folder.to_owned());
-            known.insert(format!("{folder}/{slug}"));
-        }
-    }
-    known
-}
-
-fn dead_links(
-    place: &Place,
-    document: &Document,
-    known: &BTreeSet<String>,
-    findings: &mut Findings,
-) {
-    for (line, target) in html::relative_links(document) {
-        let leads = resolve(&place.folder, &target)
-            .is_some_and(|path| path.is_empty() || known.contains(&path));
-        if !leads {
-            let message = format!("the link to {target:?} leads nowhere");
-            let help = format!(
-                "correct the path, which is relative to this file, or write the whole address; {SENT}"
-            );
-            findings.error(place, "dead-link", message, help).line = Some(line);
-        }
-    }
-}
-
 /// Reports new folders whose names look mistyped. A folder with an id is known to the service and not reported.
 fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
     let has_id =
@@ -337,21 +304,6 @@ fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
             findings.warning(folder, "new-category", maybe_mistyped(meant), help);
         }
     }
-}
-
-/// Resolves a link to a path below the workspace; `None`: the link leads out of the workspace.
-fn resolve(folder: &str, target: &str) -> Option<String> {
-    let mut parts = vec![folder];
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>, findings: &mut Findings) {
@@ -383,7 +335,7 @@ mod tests {
 
     const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
 
-    fn files(articles: &[(&str, &str, &str)]) -> Files {
+    pub(super) fn files(articles: &[(&str, &str, &str)]) -> Files {
         let mut files = Files::default();
         for (folder, file, text) in articles {
             files.targets.insert((*folder).to_owned());
@@ -395,13 +347,13 @@ mod tests {
         files
     }
 
-    fn article(more: &str, body: &str) -> String {
+    pub(super) fn article(more: &str, body: &str) -> String {
         format!("---\ntitle: T\n{more}---\n{body}\n")
     }
 
     /// The rules found, with path and line.
     #[track_caller]
-    fn expect(files: &Files, expected: &[(&str, Option<usize>, &str)]) {
+    pub(super) fn expect(files: &Files, expected: &[(&str, Option<usize>, &str)]) {
         let findings = check(files);
         let found: Vec<_> = findings
             .iter()
@@ -557,23 +509,6 @@ mod tests {
             ("a", "c.html", &article("slug: über-uns\n", "x")),
         ]);
         expect(&some, &[("a/b.html", None, "slug")]);
-    }
-
-    #[test]
-    fn links_that_lead_nowhere_are_found() {
-        let body = "<a href=\"b.html\">b</a>\n<a href=\"../y/c\">c</a> <img src=\"../../x.png\" alt=\"\">\n\
-                    <a href=\"https://example.com/z\">z</a> <a href=\"#top\">t</a> <a href=\"../y/gone\">g</a>";
-        expect(
-            &files(&[
-                ("x", "a.html", &article("", body)),
-                ("x", "b.html", &article("", "x")),
-                ("y", "d.html", &article("slug: c\n", "x")),
-            ]),
-            &[
-                ("x/a.html", Some(5), "dead-link"),
-                ("x/a.html", Some(6), "dead-link"),
-            ],
-        );
     }
 
     #[test]
