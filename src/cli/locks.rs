@@ -3,8 +3,8 @@
 use super::failure::Failure;
 use crate::{
     config::{Config, Root},
-    mirror::lock::{self, Lock, PRIVATE_FOLDER},
-    model::path::EXTENSION,
+    mirror::lock::{self, Lock},
+    model::path::{EXTENSION, PRIVATE_FOLDER},
     state::store::Store,
 };
 use std::{fs, io, path::Path};

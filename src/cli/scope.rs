@@ -4,10 +4,9 @@ use super::{context::Context, failure::Failure, paths::in_mirror, print::escape}
 use crate::{
     config::{Config, Root},
     engine::open,
-    mirror::lock::PRIVATE_FOLDER,
     model::{
         ArticleId,
-        path::{CATEGORY_FILE, EXTENSION},
+        path::{CATEGORY_FILE, EXTENSION, PRIVATE_FOLDER},
     },
     state::{StateError, Store},
 };

@@ -19,7 +19,7 @@ use crate::engine::report::Report;
 use crate::engine::restore::articles_of;
 use crate::engine::{self, StopCause, open, open_actions};
 use crate::mirror::RealDisk;
-use crate::mirror::lock::PRIVATE_FOLDER;
+use crate::model::path::PRIVATE_FOLDER;
 use crate::service::client::Client;
 use crate::service::token::Token;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

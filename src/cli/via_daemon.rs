@@ -16,7 +16,8 @@ use crate::{
         settings_mark::SettingsMark,
     },
     engine::report::Report,
-    mirror::lock::{Lock, Owner, PRIVATE_FOLDER},
+    mirror::lock::{Lock, Owner},
+    model::path::PRIVATE_FOLDER,
     reconcile::snapshot::Direction,
 };
 use std::{path::Path, time::Duration};

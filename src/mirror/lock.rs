@@ -5,6 +5,7 @@
 
 use crate::drill::failpoint;
 use crate::files::if_there;
+use crate::model::path::PRIVATE_FOLDER;
 use std::{
     fmt,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -14,8 +15,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-pub use crate::model::path::PRIVATE_FOLDER;
 
 /// The time for which [`Lock::holder`] may keep the lock from a process that acquires it.
 const LOOK: Duration = Duration::from_millis(50);

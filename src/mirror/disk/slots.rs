@@ -9,7 +9,8 @@ use super::{
     real::RealDisk,
 };
 use crate::drill::failpoint;
-use crate::mirror::lock::{PRIVATE_FOLDER, private_folder};
+use crate::mirror::lock::private_folder;
+use crate::model::path::PRIVATE_FOLDER;
 use rustix::{
     fs::{self, AtFlags, Mode, OFlags, RenameFlags},
     io::Errno,

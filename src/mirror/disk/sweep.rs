@@ -11,8 +11,7 @@ use super::{
     slots::{DISPLACED, OLD, name_of},
 };
 use crate::drill::failpoint;
-use crate::mirror::lock::PRIVATE_FOLDER;
-use crate::model::Place;
+use crate::model::{Place, path::PRIVATE_FOLDER};
 use rustix::{
     fs::{self, AtFlags, Dir},
     io::Errno,
