@@ -1,7 +1,7 @@
-//! The rule of `kbsync check` for the links of a body: a link that is relative to the article leads to a file, a folder or
-//! an article's address in the workspace.
+//! The rule of `kbsync check` for the links of a body: a link that is relative to the article leads to a file, a folder
+//! or an article in the workspace.
 //!
-//! Links to other sites, from the site's root and within the page are not followed.
+//! Other links are not checked: those to another site, from the site's root, or within the page.
 
 use super::{Categories, Files, Named, SENT, findings::Findings, html::Lines};
 use crate::{
