@@ -21,6 +21,7 @@ use crate::{
     reconcile::snapshot::Direction,
 };
 use std::{path::Path, time::Duration};
+use tokio::time::error::Elapsed;
 
 /// The most time for the daemon to return its status.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -56,7 +57,13 @@ pub(super) async fn to_daemon(
         settings: Some(SettingsMark::of(config)),
         ..wish
     };
-    until_stopped(Work::Look, None, check(&private), String::new).await?;
+    let is_there = async {
+        let answer = check(&private).await;
+        answer.map_err(|_elapsed| {
+            unresponsive("stop it, or let it continue, and run the command again")
+        })
+    };
+    until_stopped(Work::Look, None, is_there, String::new).await?;
     let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
     let waiting = async {
         tokio::select! {
@@ -81,18 +88,20 @@ pub(super) async fn to_daemon(
 }
 
 /// Fails if the daemon does not answer.
-async fn check(private: &Path) -> Result<(), Failure> {
+async fn check(private: &Path) -> Result<(), Elapsed> {
     let status = control::request(private, Command::Status, |_| ());
     let answer = tokio::time::timeout(SILENCE, status).await;
-    answer.map(drop).map_err(|_elapsed| unresponsive())
+    answer.map(drop)
 }
 
-/// Waits until the daemon does not answer any more.
+/// Waits until the daemon, which has the command, does not answer any more.
 async fn silence(private: &Path) -> Failure {
     loop {
         tokio::time::sleep(SILENCE).await;
-        if let Err(silent) = check(private).await {
-            return silent;
+        if check(private).await.is_err() {
+            return unresponsive(
+                "if it continues, it may still carry out your command; otherwise stop it, and run the command again",
+            );
         }
     }
 }
@@ -112,12 +121,13 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
 }
 
 /// Makes the failure for a daemon that does not answer.
-fn unresponsive() -> Failure {
+fn unresponsive(help: &str) -> Failure {
     Failure::new(
         ExitCode::Retry,
         "the daemon no longer answers",
-        "its process is suspended, or the machine is too busy; `kbsync doctor` names the process. If it continues, it \
-         may still carry out your command; otherwise stop it, and run the command again",
+        format!(
+            "its process is suspended, or the machine is too busy; `kbsync doctor` names the process; {help}"
+        ),
     )
 }
 

@@ -204,6 +204,8 @@ fn f118_a_daemon_that_does_not_answer_is_reported() {
     daemon.signal(Signal::STOP);
     let said = kb.run(&["sync"]).exits(5).stderr;
     assert!(said.contains("the daemon no longer answers"), "{said}");
+    // The command was not sent.
+    assert!(!said.contains("carry out"), "{said}");
     let said = kb.run(&["doctor"]).exits(1).stdout;
     assert!(
         said.contains("the daemon holds the mirror, but does not answer"),
