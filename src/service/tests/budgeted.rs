@@ -101,7 +101,7 @@ async fn s8_a_refusal_with_nothing_left_is_waited_out() {
 
 #[tokio::test]
 async fn f110_the_wait_that_a_refusal_names_is_believed_though_nothing_is_left_of_the_minute() {
-    for status in [429, 403] {
+    for status in [429, 403, 503] {
         let setup = read_after_a_refusal(status, &[("retry-after", "3")]).await;
         let waited = setup.clock.elapsed();
         assert!(waited >= Duration::from_secs(3), "{status}: {waited:?}");
@@ -305,17 +305,21 @@ async fn s8_a_full_minute_is_waited_out_and_a_full_day_is_not() {
 
 #[tokio::test]
 async fn f111_the_limits_in_the_headers_are_heeded() {
-    let reply = good()
-        .with("x-ratelimit-limit", "60")
-        .with("x-ratelimit-remaining", "17");
-    let service = Responder::script(vec![reply]).await;
-    let setup = service.client();
-    setup
-        .client
-        .article(article_id(1), Purpose::Push)
-        .await
-        .expect("read");
-    assert_eq!(setup.client.budget_left().minute_left, 17);
+    for (remaining, minute_left) in [("17", 17), ("0", 0)] {
+        // In a success, `Retry-After` is no pause, and the rest counts all the same.
+        let reply = good()
+            .with("x-ratelimit-limit", "60")
+            .with("x-ratelimit-remaining", remaining)
+            .with("retry-after", "1");
+        let service = Responder::script(vec![reply]).await;
+        let setup = service.client();
+        setup
+            .client
+            .article(article_id(1), Purpose::Push)
+            .await
+            .expect("read");
+        assert_eq!(setup.client.budget_left().minute_left, minute_left);
+    }
 }
 
 #[tokio::test]
