@@ -418,3 +418,32 @@ async fn a_silent_service_is_reported_long_before_the_request_fails() {
     );
     drop(listener);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_falls_silent_in_an_answer_is_reported() {
+    let silent_in = |status, body: &str| Reply::json(status, body).cut_at(20).hanging();
+    let article = good().cut_at(20).hanging();
+    let refusal = silent_in(403, r#"{"success":false,"message":"not yours"}"#);
+    let listing = silent_in(200, r#"{"success":true,"articles":[],"meta":{}}"#);
+    let mut told = Vec::new();
+    for (reply, is_listing) in [(article, false), (refusal, false), (listing, true)] {
+        let service = Responder::script(vec![reply]).await;
+        let setup = service.client();
+        if is_listing {
+            let request = ListRequest {
+                workspace: workspace_id(),
+                categories: Vec::new(),
+                validator: None,
+                known: None,
+                purpose: Purpose::Poll,
+            };
+            let end = setup.client.list(&request, &mut |_| {}).await;
+            end.expect_err("silent");
+        } else {
+            let read = setup.client.article(article_id(1), Purpose::Push).await;
+            read.expect_err("silent");
+        }
+        told.push(reasons(&setup).first().copied());
+    }
+    assert_eq!(told, [Some(WaitReason::Silent); 3]);
+}
