@@ -18,6 +18,7 @@ use super::{
     retry::{self, MAX_WAIT, Verb},
 };
 use crate::drill::failpoint;
+use chrono::Utc;
 use reqwest::{
     Response, Url,
     header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER},
@@ -178,18 +179,20 @@ impl Client {
         failpoint::pass("service: answer arrived");
         let number =
             |name| header(response.headers(), name).and_then(|value| value.trim().parse().ok());
-        // A refusal with nothing left, or with a wait, is a pause (`answer`), and spends nothing of the day.
+        // With nothing left, a 4xx, or a 5xx that names a wait, spends nothing of the day: it is unknown who spent the
+        // minute.
         let (answered, headers) = (response.status(), response.headers());
-        let is_refused = answered.is_client_error()
-            || answered.is_server_error() && headers.contains_key(&RETRY_AFTER);
+        let (wait, date) = (header(headers, &RETRY_AFTER), header(headers, &DATE));
+        let has_wait = retry::retry_after(wait, date, Utc::now()).is_some();
+        let is_refused = answered.is_client_error() || answered.is_server_error() && has_wait;
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
         let remaining = remaining.filter(|left| *left > 0 || !is_refused);
         let noted = self.options.budget.observe(limit, remaining);
         if let Err(refusal) = noted.await {
             tracing::warn!(?refusal, "cannot correct the budget");
         }
-        if let Some(date) = header(response.headers(), &DATE).and_then(retry::http_date) {
-            let ahead = (chrono::Utc::now() - date).num_seconds();
+        if let Some(date) = date.and_then(retry::http_date) {
+            let ahead = (Utc::now() - date).num_seconds();
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
         }
         let status = response.status().as_u16();
