@@ -10,15 +10,13 @@
 //! | 2xx with an empty body, or one that breaks off | a broken connection |
 //! | any other 2xx without `success: true`, 206 | unreadable |
 
-use super::{ErrorKind, client::REMAINING, reading::header, retry::retry_after, wire::Head};
+use super::{
+    ErrorKind, budget::MINUTE, client::REMAINING, reading::header, retry::retry_after, wire::Head,
+};
 use chrono::{DateTime, Utc};
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 use std::{fmt::Write as _, time::Duration};
-
-/// The pause after a refusal that names none although nothing is left of the minute: it is unknown who spent the minute,
-/// and when.
-const MINUTE: Duration = Duration::from_secs(61);
 
 /// The longest message that is shown, in characters.
 const LONGEST_MESSAGE: usize = 1000;
@@ -81,6 +79,8 @@ pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime
     let message = message_of(body);
     let retry_after = retry_after(header(headers, &RETRY_AFTER), header(headers, &DATE), now);
     let nothing_left = header(headers, &REMAINING).is_some_and(|left| left.trim() == "0");
+    // It is unknown who spent the minute, and when, so a refusal with nothing left and without a wait pauses for a whole
+    // one.
     let pause = retry_after.or_else(|| nothing_left.then_some(MINUTE));
     match status {
         300..=399 => Verdict::not_signed_in("the service answered with a redirect"),

@@ -28,6 +28,9 @@ use std::{
     time::Duration,
 };
 
+/// The rolling minute, as the budget counts it.
+pub(super) const MINUTE: Duration = Duration::from_millis(MINUTE_MS.unsigned_abs());
+
 /// How often the lock is tried. Each holder needs well under a millisecond.
 const LOCK_TRIES: u32 = 2000;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
