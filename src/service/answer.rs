@@ -39,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// Returns whether the request may have been carried out all the same. A success that cannot be read is one.
+    /// Returns whether the request may have been carried out all the same, as with a success that cannot be read.
     pub(super) fn may_have_arrived(&self, status: Option<u16>) -> bool {
         matches!(status, Some(200..=299))
             || matches!(

@@ -17,9 +17,10 @@ pub enum ErrorKind {
     NotFound,
     /// 400, 409, 413 or 422: the service refused the request.
     Refused,
-    /// 429, or any refusal with `x-ratelimit-remaining: 0`, after the retries.
+    /// 429, or any refusal with `x-ratelimit-remaining: 0`, after the retries; or nothing was sent, because of a full
+    /// minute or a pause.
     RateLimited {
-        /// The value of `Retry-After`.
+        /// The time until there may be room again, if it is known.
         retry_after: Option<Duration>,
     },
     /// The budget of the rolling day is spent; nothing was sent.
