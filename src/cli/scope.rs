@@ -35,7 +35,7 @@ impl Part {
 
     /// Returns a path below this workspace; `""` is the workspace itself.
     pub(super) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
-        if path == self.folder() {
+        if path == self.root.folder() {
             return Some("");
         }
         path.strip_prefix(&self.root.prefix)
@@ -44,11 +44,6 @@ impl Part {
     /// Returns a path of this workspace as a path below the mirror.
     pub(super) fn path(&self, below: impl Display) -> String {
         format!("{}{below}", self.root.prefix)
-    }
-
-    /// Returns the workspace's folder below the mirror; empty: the mirror itself.
-    fn folder(&self) -> &str {
-        self.root.prefix.trim_end_matches('/')
     }
 
     /// Opens the state for reading; `None`: nothing was synced yet.
@@ -69,7 +64,7 @@ impl Part {
 
     /// Returns whether a path is a folder above this workspace.
     fn is_under(&self, path: &str) -> bool {
-        let below = self.folder().strip_prefix(path);
+        let below = self.root.folder().strip_prefix(path);
         path.is_empty() || below.is_some_and(|rest| rest.starts_with('/'))
     }
 }
@@ -84,7 +79,7 @@ pub(super) fn paths(config: &Config, parts: &[Part]) -> Vec<String> {
         .iter()
         .flat_map(|part| {
             if whole(part) {
-                vec![part.folder().to_owned()]
+                vec![part.root.folder().to_owned()]
             } else {
                 part.scope.iter().map(|path| part.path(path)).collect()
             }
@@ -136,7 +131,7 @@ pub(super) fn must_be_there(config: &Config, root: &Root) -> Result<(), Failure>
     if is_whole || !root.state.starts_with(&root.path) || root.path.exists() {
         return Ok(());
     }
-    let folder = root.prefix.trim_end_matches('/');
+    let folder = root.folder();
     Err(Failure::failed(
         format!(
             "the folder of a workspace, {folder}, is not there, and its history lay in {folder}/{PRIVATE_FOLDER}"

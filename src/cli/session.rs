@@ -121,7 +121,7 @@ impl<'c> Session<'c> {
                 Ok(workspace) => workspaces.push(workspace),
                 Err(failure) if failure.code == ExitCode::Usage => return Err(failure),
                 Err(failure) => closed.push(Refusal {
-                    path: Some(root.prefix.trim_end_matches('/').to_owned()),
+                    path: Some(root.folder().to_owned()),
                     ..failure.into()
                 }),
             }

@@ -141,6 +141,13 @@ pub struct Root {
     pub state: PathBuf,
 }
 
+impl Root {
+    /// Returns the workspace's folder below the mirror; empty: the mirror itself.
+    pub fn folder(&self) -> &str {
+        self.prefix.trim_end_matches('/')
+    }
+}
+
 /// Settings that have a default.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {

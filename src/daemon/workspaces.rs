@@ -59,7 +59,7 @@ pub async fn run_job<S: Service, D: Disk>(
                 let failure = advise(error);
                 report.fail_with(failure.code);
                 failures.push(Refusal {
-                    path: Some(workspace.root.prefix.trim_end_matches('/').to_owned()),
+                    path: Some(workspace.root.folder().to_owned()),
                     ..failure
                 });
             }
