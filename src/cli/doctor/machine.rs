@@ -1,6 +1,6 @@
 //! Checks the operating system: rights, file system, limits on watches. Writes nothing.
 
-use super::{Check, Verdict, writable};
+use super::{Check, Verdict};
 use std::path::Path;
 
 /// A limit below this is soon used up by editors and other tools.
@@ -16,6 +16,24 @@ pub(super) fn checks(mirror: &Path) -> Vec<Check> {
         checks.push(watches());
     }
     checks
+}
+
+/// Checks that the mirror is a writable folder, on a disk with room for a small sync.
+fn writable(mirror: &Path) -> Check {
+    if let Err(error) = rustix::fs::access(mirror, rustix::fs::Access::WRITE_OK) {
+        let message = format!("{} cannot be written to: {error}", mirror.display());
+        return Check::new("mirror", Verdict::Bad, message)
+            .help("give this user the right to write there; with a read-only mount only `check`, `status` and `diff` work");
+    }
+    // Some file systems do not say how large they are.
+    let disk = rustix::fs::statvfs(mirror)
+        .ok()
+        .filter(|disk| disk.f_blocks > 0);
+    if disk.is_some_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < 1 << 20) {
+        let message = format!("the disk of {} is full", mirror.display());
+        return Check::new("mirror", Verdict::Bad, message).help("make room on this disk");
+    }
+    Check::good("mirror", mirror.display().to_string())
 }
 
 #[cfg(target_os = "linux")]

@@ -31,7 +31,7 @@ use crate::{
     },
 };
 use serde::Serialize;
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 /// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -355,24 +355,6 @@ fn shown(check: &Check) -> String {
         }
         None => line,
     }
-}
-
-/// Checks that the mirror is a writable folder, on a disk with room for a small sync.
-fn writable(mirror: &Path) -> Check {
-    if let Err(error) = rustix::fs::access(mirror, rustix::fs::Access::WRITE_OK) {
-        let message = format!("{} cannot be written to: {error}", mirror.display());
-        return Check::new("mirror", Verdict::Bad, message)
-            .help("give this user the right to write there; with a read-only mount only `check`, `status` and `diff` work");
-    }
-    // Some file systems do not say how large they are.
-    let disk = rustix::fs::statvfs(mirror)
-        .ok()
-        .filter(|disk| disk.f_blocks > 0);
-    if disk.is_some_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < 1 << 20) {
-        let message = format!("the disk of {} is full", mirror.display());
-        return Check::new("mirror", Verdict::Bad, message).help("make room on this disk");
-    }
-    Check::good("mirror", mirror.display().to_string())
 }
 
 #[cfg(test)]
