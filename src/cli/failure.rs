@@ -6,7 +6,7 @@
 use super::ExitCode;
 use crate::{
     config::ConfigError,
-    daemon::control::Refusal,
+    daemon::control::{LOCK_LABEL, Refusal},
     engine::{self, Stop, StopCause, restore::Refused},
     mirror::{
         disk::{DiskError, DiskErrorKind},
@@ -225,7 +225,7 @@ fn advice_of_lock(error: &LockError) -> Advice {
     let help = match error {
         LockError::Taken(owner) => {
             let help = match owner {
-                Some(owner) if owner.doing == "run" => {
+                Some(owner) if owner.doing == LOCK_LABEL => {
                     "wait for that process to end, or stop it; `kbsync status` shows this daemon, and `kbsync sync` asks it to sync now"
                 }
                 Some(_) => "wait for that process to end, or stop it",
