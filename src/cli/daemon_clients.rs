@@ -107,12 +107,8 @@ impl<'r> Clients<'r> {
         let (status, progress) = (Arc::clone(&self.status), self.progress.clone());
         let (service, is_down) = (self.config.service.clone(), Arc::clone(&self.is_down));
         Arc::new(move |note: WaitNote| {
-            let gets_ahead = match note.reason {
-                WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
-                // A wait for a silent service is no progress.
-                WaitReason::Silent => false,
-            };
-            if gets_ahead {
+            // A wait for a silent service is no progress.
+            if !note.is_most() {
                 let now = tokio::time::Instant::now();
                 status.update(|status| status.progress = now);
             }

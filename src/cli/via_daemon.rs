@@ -26,7 +26,7 @@ use tokio::time::error::Elapsed;
 /// The most time for the daemon to return its status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most time for any answer of the daemon, before a command is sent to it.
+/// The most time for the daemon's status, before and during a command, and the pause between two questions.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Returns whether a daemon has the mirror.

@@ -198,9 +198,8 @@ fn a_command_with_other_settings_than_the_daemon_is_refused() {
 #[test]
 fn f118_a_daemon_that_does_not_answer_is_reported() {
     let service = Service::start();
-    let mut kb = mirror(&service);
+    let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &[]);
-    kb.set("KBSYNC_DRILL_HURRY", "1");
     daemon.signal(Signal::STOP);
     let said = kb.run(&["sync"]).exits(5).stderr;
     assert!(said.contains("the daemon no longer answers"), "{said}");
