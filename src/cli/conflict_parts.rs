@@ -3,7 +3,7 @@
 //! Nothing is written here. A person who stops before the last question settles nothing.
 
 use super::{
-    ExitCode, ask, context::Context, counts::several, diff::parts, failure::Failure,
+    ExitCode, ask, context::Context, counts::several, differences::parts, failure::Failure,
     print::escape_block, resolve::in_program, scope::Part,
 };
 use crate::{

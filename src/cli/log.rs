@@ -5,7 +5,7 @@
 use super::{
     ExitCode, Outcome,
     context::Context,
-    diff::{CONTEXT, View, as_patch, formatted, show},
+    differences::{CONTEXT, View, as_patch, formatted, show},
     failure::Failure,
     layout::{self, Column},
     pager,

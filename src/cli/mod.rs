@@ -22,6 +22,7 @@ mod daemon_clients;
 mod daemon_status;
 mod demo;
 mod diff;
+mod differences;
 mod doctor;
 mod first_sync_preview;
 mod git_head;

@@ -11,7 +11,7 @@ mod targets;
 use super::{
     ExitCode, Outcome,
     context::Context,
-    cycle, diff,
+    cycle, differences,
     failure::Failure,
     git_head, report,
     session::{self, SessionReport},
@@ -86,8 +86,8 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     }
     if args.dry_run {
         let preview = preview(&planned, refused);
-        let view = diff::View::between("now", "restored");
-        diff::print(context, &preview, Some(view))?;
+        let view = differences::View::between("now", "restored");
+        differences::print(context, &preview, Some(view))?;
         return Ok(ExitCode::Done);
     }
     git_head::may_write(&config).await?;
