@@ -4,15 +4,15 @@
 //! void. Without a question (`--yes`), only actions that a sync has already held with the same content are approved.
 
 use super::ExitCode;
+use super::action_lines::{Entry, described, listed};
 use super::connect::budget_left;
 use super::context::Context;
 use super::counts::{several, waiting as waiting_for};
 use super::failure::Failure;
 use super::print::{DIM, ERROR};
-use super::report::{self, Entry};
 use super::scope::{self, Part};
 use super::session::Session;
-use super::{Outcome, ask, cycle, git_head, locks, via_daemon};
+use super::{Outcome, ask, cycle, git_head, locks, report, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::{Approval, CycleCommand};
 use crate::engine::open_actions;
@@ -195,7 +195,7 @@ fn show(context: &Context, held: &[HeldItems]) -> Result<(), Failure> {
             Entry::new(shown.join("\n"), &line.path, reason)
         });
         // Only what is shown is approved, so every action is listed.
-        for line in report::listed(&entries.collect::<Vec<_>>(), usize::MAX) {
+        for line in listed(&entries.collect::<Vec<_>>(), usize::MAX) {
             context.out.line(line)?;
         }
     }
@@ -208,7 +208,7 @@ fn shown(line: &Line, before: &str) -> String {
         Side::Local => "in the mirror",
         Side::Both => "on both sides",
     };
-    let described = report::described(ERROR, line.action.verb(), &line.path, &line.fields);
+    let described = described(ERROR, line.action.verb(), &line.path, &line.fields);
     format!("{before}{described} {DIM}{place}{DIM:#}")
 }
 

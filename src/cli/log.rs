@@ -4,13 +4,13 @@
 
 use super::{
     ExitCode, Outcome,
+    action_lines::{kind_named, sign},
     context::Context,
     differences::{CONTEXT, View, as_patch, formatted, show},
     failure::Failure,
     layout::{self, Column},
     pager,
     print::{DIM, HELP, escape},
-    report::{kind_named, sign},
     scope::{self, Part},
     times::{local_time, when},
     version_spec::{VersionSpec, described, lookup, side},

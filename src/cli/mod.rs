@@ -8,6 +8,7 @@ mod counts;
 pub mod failure;
 pub mod print;
 
+mod action_lines;
 mod approve;
 mod ask;
 mod check;

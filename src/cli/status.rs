@@ -4,6 +4,7 @@
 
 use super::{
     ExitCode, Outcome,
+    action_lines::{Entry, NAMED, described, listed, problem_line},
     connect::{budget_left, last_budget},
     context::Context,
     counts::{grouped, several},
@@ -11,7 +12,6 @@ use super::{
     failure::Failure,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
-    report::{Entry, NAMED, described, listed, problem_line},
     scope, session, via_daemon,
 };
 use crate::{

@@ -4,9 +4,9 @@
 //! the message and the cause; `--log-format json` and `-v` show all fields.
 
 use super::{
+    action_lines::action_line,
     layout,
     print::{DIM, ERROR, WARNING, escape},
-    report,
 };
 use crate::engine::report::Line;
 use dialoguer::console::Term;
@@ -51,7 +51,7 @@ impl Shown {
 
     fn line(&self, level: Level) -> String {
         if let Some(action) = self.action() {
-            let mut text = report::action_line(&action);
+            let mut text = action_line(&action);
             let (more, reason) = (self.get("more"), self.get("reason"));
             if !more.is_empty() {
                 text = format!("{text} and {} more", escape(more));
