@@ -22,7 +22,7 @@ use crate::engine::settings::Cause;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Field, Flags, Place, Side, TextDigest, Version,
+    ArticleId, CategoryId, CategoryVersion, Flags, Place, Side, TextDigest, Version,
 };
 use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
@@ -205,24 +205,27 @@ impl Changed<'_> {
             Some(why) => format!("and git may have done it ({why})"),
         };
         let conflicts = &observed.base.conflicts;
-        let is_known = matches!(self.now, Content::Article(id, ..) if conflicts.contains_key(&id));
-        if is_known || matches!(self.action.step, Step::Conflict(_)) {
+        let has_conflict =
+            matches!(self.now, Content::Article(id, ..) if conflicts.contains_key(&id));
+        if has_conflict || matches!(self.action.step, Step::Conflict(_)) {
             return format!(
                 "the file may have gone back to the committed version, {cause}; the conflict stays, and nothing is sent: bring the newer \
                  file back (`git stash pop`, `git pull`), or edit the file, and settle the conflict with `kbsync resolve`"
             );
         }
         let [now, newest] = &self.places;
-        let (name, was, slug) = match self.newest {
-            Content::Article(_, was, ..) => ("the file", newest.to_string(), &was.slug),
-            Content::Category(_, was) => (CATEGORY_FILE, newest.folder.clone(), &was.slug),
+        let (name, was) = match self.newest {
+            Content::Article(..) => ("the file", newest.to_string()),
+            Content::Category(..) => (CATEGORY_FILE, newest.folder.clone()),
         };
+        // The action's fields may also have a slug that a colleague changed.
+        let slug = self.newest.slug();
         let undo = if now != newest {
             format!(
                 " If you did not rename {}, give it that name again.",
                 quoted(&was)
             )
-        } else if self.action.fields.contains(&Field::Slug) {
+        } else if self.now.slug() != slug {
             format!(" If you did not change its slug, write `slug: {slug}` into it again.")
         } else {
             String::new()
@@ -366,6 +369,13 @@ impl<'a> Content<'a> {
     ) -> Outcome<Self> {
         let lf = store.text(version.text)?.as_deref().and_then(text_lf);
         Ok(Self::Article(id, version, lf, flags))
+    }
+
+    fn slug(&self) -> &str {
+        match self {
+            Self::Article(_, version, ..) => &version.slug,
+            Self::Category(_, version) => &version.slug,
+        }
     }
 
     /// Returns whether a committed file has this content.

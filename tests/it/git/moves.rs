@@ -1,6 +1,7 @@
 //! Moves that git took back: each held move names both paths, and the printed ways out work.
 
 use crate::git::behind::{ONE, Team};
+use kbsync::sandbox::Article;
 
 const OTHER: &str = "start/other.html";
 const TWO: &str = "start/two.html";
@@ -93,6 +94,21 @@ fn f087_a_slug_in_the_file_that_git_took_back_can_be_written_again() {
     team.c.0.edit(ONE, "title:", "slug: chosen\ntitle:");
     team.c.sync(0);
     assert_eq!(slug(&team), "chosen");
+}
+
+#[test]
+fn f087_a_slug_that_a_colleague_changed_is_not_asked_for_again() {
+    let team = Team::new();
+    team.c.0.edit(ONE, "Old.", "New.");
+    team.c.sync(0);
+    let change = |article: &mut Article| article.slug = "theirs".into();
+    team.service.sandbox.edit(team.one, change).expect("there");
+    team.c.git(&["checkout", "-q", "."]);
+    let told = held(&team);
+    assert!(
+        told.contains("gone back to") && !told.contains("write `slug:"),
+        "{told}"
+    );
 }
 
 #[test]
