@@ -102,9 +102,9 @@ impl Look {
 pub struct PathsInMotion {
     /// Their paths: a cycle over everything leaves them alone.
     pub paths: BTreeSet<String>,
-    /// Whether a missing file has a grace time: it is in motion unless it is among `removed`.
+    /// Whether other missing files are waited for: each has a grace time.
     pub has_grace: bool,
-    /// Removed paths whose grace time has begun. It is over for each path that is not among `paths`.
+    /// Removed paths whose grace time is over.
     pub removed: BTreeSet<String>,
 }
 

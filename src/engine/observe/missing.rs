@@ -156,7 +156,7 @@ impl Scanned {
         let missing = missing.into_iter();
         let just_gone = missing.filter(|place| !in_motion.grace_is_over(place));
         let just_gone: Vec<Unknown> = just_gone.map(Unknown::at).collect();
-        // Both sides do not agree on these removals yet.
+        // These removals do not count yet.
         self.side.hides |= !just_gone.is_empty();
         for unknown in just_gone {
             let folder = &unknown.place.folder;
