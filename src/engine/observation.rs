@@ -165,8 +165,8 @@ impl Observation {
         }
     }
 
-    /// Marks articles whose response was a stale read of a superseded version. Such a version counts as
-    /// the result of our own last write, and the article is read before a write.
+    /// Marks the articles that are read again before a write: those with an unclaimed revision, and those whose response
+    /// was a stale read. A stale read counts as the result of our own last write.
     pub(super) fn mark_read_first(&mut self) {
         let old = self.stale_reads(&self.base);
         self.service.validator_unsafe |= !old.is_empty();
