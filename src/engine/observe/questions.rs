@@ -69,17 +69,18 @@ pub(super) fn classify_absent(
             rules.approved.contains(&removal.fingerprint())
         })
     };
-    let touched = |row: &ArticleRow| {
+    let is_touched = |row: &&ArticleRow| {
         let edited = |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
         paired.files.get(&row.id).is_none_or(edited) && !paired.unknown.contains_key(&row.id)
     };
     let rows = base.articles.values();
-    let mut rows: Vec<_> = rows.filter(|row| !listed.contains_key(&row.id)).collect();
+    let absent_rows = rows.filter(|row| !listed.contains_key(&row.id));
     // Edited and removed ones come first.
-    rows.sort_by_key(|row| !touched(row));
+    let (first, later): (Vec<_>, Vec<_>) = absent_rows.partition(is_touched);
+    let first = first.into_iter().map(|row| (row, true));
+    let rows = first.chain(later.into_iter().map(|row| (row, false)));
     let (mut vanished, mut asked) = (0, 0);
-    for row in rows {
-        let touched = touched(row);
+    for (row, touched) in rows {
         let file = paired.files.get(&row.id);
         let due = !rules.backoff.is_backing_off(Target::Article(row.id));
         match row.visibility {
@@ -187,4 +188,75 @@ pub(super) fn listed_but_disabled(
         }
     }
     suspicious
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::settings::CycleRequest;
+    use crate::model::{CategoryId, Flags, Place, Revision, TextDigest, Version, WorkspaceId};
+    use crate::reconcile::snapshot::Direction;
+    use crate::state::{Binding, store::Store};
+    use uuid::Uuid;
+
+    /// An article that is known to be a draft, with a file that has `text`.
+    fn draft(number: u128, text: &str) -> (ArticleRow, LocalFile) {
+        let id = ArticleId::new(Uuid::from_u128(number));
+        let version = |text| Version {
+            title: "A".to_owned(),
+            slug: "a".to_owned(),
+            category: CategoryId::new(Uuid::from_u128(7)),
+            introtext: String::new(),
+            keywords: String::new(),
+            text: TextDigest::of(text),
+        };
+        let row = ArticleRow {
+            id,
+            place: Place::new("start", format!("{number}.html")),
+            local: version("text"),
+            remote: version("text"),
+            revision: Revision::default(),
+            file_flags: Flags::default(),
+            remote_flags: Flags::default(),
+            visibility: Visibility::Unpublished,
+            stamp: None,
+            superseded: Vec::new(),
+            written: None,
+        };
+        let file = LocalFile {
+            place: row.place.clone(),
+            id: Some(id),
+            version: version(text),
+            flags: Flags::default(),
+        };
+        (row, file)
+    }
+
+    #[test]
+    fn edited_articles_are_asked_about_before_others() {
+        let store = Store::in_memory(&Binding {
+            service: "https://kb.example.com".to_owned(),
+            workspace: WorkspaceId::new(Uuid::from_u128(1)),
+        });
+        let store = store.expect("a store");
+        let request = CycleRequest::new(Direction::Both);
+        let backoff = Backoff::read(&store, &request).expect("read");
+        let (mut base, mut paired) = (Base::default(), Paired::default());
+        let drafts = [draft(1, "text"), draft(2, "edited"), draft(3, "text")];
+        let [due, edited, other] = [&drafts[0], &drafts[1], &drafts[2]].map(|(row, _)| row.id);
+        for (row, file) in drafts {
+            paired.files.insert(row.id, file);
+            base.articles.insert(row.id, row);
+        }
+        let rules = Rules {
+            limit: 1,
+            approved: &HashSet::new(),
+            backoff: &backoff,
+        };
+        let absent = classify_absent(&base, &paired, &BTreeMap::new(), &rules);
+        let asked: Vec<_> = absent.ask.iter().map(|question| question.id).collect();
+        assert_eq!(asked, [edited]);
+        assert!(absent.known.keys().eq([&due, &other]));
+        assert!(absent.read_first.is_empty());
+    }
 }
