@@ -202,7 +202,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
             let Some(store) = part.state(config)? else {
                 continue;
             };
-            let current = history::goes_on_as(&store, id)?;
+            let current = history::ended::goes_on_as(&store, id)?;
             if let Some(history) = history::of(&store, Subject::Article(current.unwrap_or(id)))? {
                 if let Some(current) = current {
                     let note = format!("article {id} was created anew as {current}");

@@ -111,7 +111,7 @@ fn gone(store: &Store, folder: &str) -> Result<Vec<Deleted>, Failure> {
         let history = history::of(store, subject)?;
         // A restored article exists under another id.
         if let Some(ended) = history.and_then(|history| history.ended)
-            && !history::came_back(store, id)?
+            && !history::ended::came_back(store, id)?
         {
             gone.push(Deleted { id, place, ended });
         }

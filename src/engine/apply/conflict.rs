@@ -167,7 +167,7 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
     if shown.is_some_and(|shown| shows(copy, id, shown)) {
         return Ok(true);
     }
-    let now = history::goes_on_as(store, id)?.unwrap_or(id);
+    let now = history::ended::goes_on_as(store, id)?.unwrap_or(id);
     let versions = store.versions(&Subject::Article(now))?;
     let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
     Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))

@@ -5,7 +5,7 @@
 use super::send::send_seen;
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
-use crate::engine::history::noted;
+use crate::engine::history::ended::noted;
 use crate::engine::journal::Journal;
 use crate::engine::pending::{PENDING, is_pending};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};

@@ -1,20 +1,18 @@
 //! The history as people meet it: versions found by a path or an id, shown as the files they were.
 //!
-//! The log has the end of an article: whether it was hidden then, and the id of the article that replaced it, if it was
-//! recreated or restored. No requests are made. A version whose body was pruned has no file any more; callers report
-//! that.
+//! No requests are made. A version whose body was pruned has no file any more; callers report that.
 
 pub(super) mod category;
+pub mod ended;
 pub(super) mod entry;
 
 use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, is_ignored};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Texts, Timestamp, Version};
-use crate::state::store::{Store, Writing};
-use crate::state::{Event, Outcome, StoredVersion, Subject};
+use crate::state::store::Store;
+use crate::state::{Outcome, StoredVersion, Subject};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// A subject of the history, with its versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -232,8 +230,7 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
                 // Without a version of both sides it was never an article here: a copied file may have another
                 // workspace's id.
                 let met = versions.iter().any(|kept| kept.seen.side == Side::Both);
-                let last = last_event(store, *id, &ENDS)?.map(|event| event.at);
-                ended = last.or(met.then_some(newest.at));
+                ended = ended::ended_at(store, *id)?.or(met.then_some(newest.at));
             }
         }
         Subject::File(place) if place.file == CATEGORY_FILE => {
@@ -264,7 +261,7 @@ pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
         return Ok(None);
     };
     let (id, flags) = match kept.seen.subject {
-        Subject::Article(id) => (Some(id), flags(store, id)?),
+        Subject::Article(id) => (Some(id), ended::flags(store, id)?),
         Subject::File(_) => (None, Flags::default()),
     };
     let address = (&kept.seen.place, kept.seen.version.slug.as_str());
@@ -287,79 +284,6 @@ pub(super) fn composed(
         text: Some(text),
         ..Changes::words(version)
     })
-}
-
-const DISABLED: &str = "enabled: false";
-const DRAFT: &str = "draft: true";
-
-/// The number of log lines to search.
-const LOOK_BACK: usize = 100;
-
-/// The actions that end an article.
-const ENDS: [&str; 2] = ["delete", "forget"];
-
-/// Returns the newest event of an article with one of these actions.
-fn last_event(store: &Store, id: ArticleId, actions: &[&str]) -> Outcome<Option<Event>> {
-    let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
-    Ok(events.find(|event| actions.contains(&event.deed.action.as_str())))
-}
-
-/// Returns the log's note about a hidden article; empty for a visible one.
-pub(super) fn noted(flags: Flags) -> String {
-    let disabled = (flags.enabled == Some(false)).then_some(DISABLED);
-    let draft = (flags.draft == Some(true)).then_some(DRAFT);
-    let words: Vec<&str> = disabled.into_iter().chain(draft).collect();
-    words.join(", ")
-}
-
-/// Returns the flags of an article's file, by the base or else by the log of its end.
-pub(super) fn flags(store: &Store, id: ArticleId) -> Outcome<Flags> {
-    if let Some(row) = store.article(id)? {
-        return Ok(row.file_flags);
-    }
-    let last = last_event(store, id, &ENDS)?;
-    let detail = last.map_or_else(String::new, |event| event.deed.detail);
-    Ok(Flags {
-        enabled: detail.contains(DISABLED).then_some(false),
-        draft: detail.contains(DRAFT).then_some(true),
-    })
-}
-
-/// Stores that an article was recreated: the new article takes over its versions.
-pub(super) fn note_recreated(tx: &mut Writing<'_>, old: ArticleId, new: ArticleId) -> Outcome<()> {
-    tx.set_meta(&anew_key(old), &new.to_string())
-}
-
-/// Returns the id of the article that has an article's versions by now, if that is another one.
-///
-/// # Errors
-///
-/// When the state cannot be read.
-pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
-    let mut met = BTreeSet::from([id]);
-    let mut last = id;
-    while let Some(next) = store
-        .meta(&anew_key(last))?
-        .and_then(|next| next.parse().ok())
-        && met.insert(next)
-    {
-        last = next;
-    }
-    Ok((last != id).then_some(last))
-}
-
-/// Returns whether a deleted article was restored as a new one since.
-///
-/// # Errors
-///
-/// When the state cannot be read.
-pub fn came_back(store: &Store, id: ArticleId) -> Outcome<bool> {
-    let last = last_event(store, id, &["delete", "forget", "restore"])?;
-    Ok(last.is_some_and(|event| event.deed.action == "restore"))
-}
-
-fn anew_key(old: ArticleId) -> String {
-    format!("anew:{old}")
 }
 
 #[cfg(test)]

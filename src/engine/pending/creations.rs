@@ -7,8 +7,8 @@
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without rows if its file
 //!   is certainly gone, or belongs to an article: an article that arrived is then an ordinary article of the service.
 
+use crate::engine::history::ended::note_recreated;
 use crate::engine::history::entry::agreed;
-use crate::engine::history::note_recreated;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
 use crate::engine::settings::Settings;

@@ -172,7 +172,9 @@ impl<D: Disk> Preparer<'_, D> {
         } = &file.target;
         let row = id.and_then(|id| self.view.base.articles.get(&id));
         let known = id.or(*instead_of);
-        let flags = known.map(|id| history::flags(self.store, id)).transpose()?;
+        let flags = known
+            .map(|id| history::ended::flags(self.store, id))
+            .transpose()?;
         let flags = flags.unwrap_or_default();
         let last = history.last_address().filter(|_| request.to.is_none());
         let slug = match (row, last) {
