@@ -58,14 +58,28 @@ pub fn reason_of_group<'r>(size: usize, first: &'r str, path: &str) -> Cow<'r, s
     }
 }
 
+/// Returns the reason of a held action, with the folder of `path` for `FOLDER`: guards hold several files for one
+/// reason.
+pub(super) fn own_reason(reason: &str, path: &str) -> String {
+    reason.replace(RESTORE_FOLDER, &restore_folder_of(path))
+}
+
 /// Returns a reason with `PATH` for the path of its own file, and `FOLDER` for its folder, so that several files can
 /// share it.
 pub fn common_reason(reason: &str, path: &str) -> String {
-    let folder = path.rsplit_once('/').map_or(path, |(folder, _)| folder);
-    let reason = reason.replace(&format!("restore {}`", quoted(folder)), "restore FOLDER`");
+    let reason = reason.replace(&restore_folder_of(path), RESTORE_FOLDER);
     let path = quoted(path);
     let reason = reason.replace(&format!(" {path}`"), " PATH`");
     reason.replace(&format!(" {path} --"), " PATH --")
+}
+
+/// The end of a proposed command that names no folder yet.
+const RESTORE_FOLDER: &str = "restore FOLDER`";
+
+/// Returns the end of the proposed command that restores the folder of a path.
+fn restore_folder_of(path: &str) -> String {
+    let folder = path.rsplit_once('/').map_or(path, |(folder, _)| folder);
+    format!("restore {}`", quoted(folder))
 }
 
 /// Groups items by key, in the order of each group's first item. Calls `key` once for each item, in order.

@@ -3,9 +3,9 @@
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
 use crate::engine::ending::{Refused, Stop};
-use crate::engine::reasons::put_below;
-use crate::model::{ArticleId, Digest, ExitCode, Field, Side, path::quoted};
-use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
+use crate::engine::reasons::{own_reason, put_below};
+use crate::model::{ArticleId, Digest, ExitCode, Field, Side};
+use crate::reconcile::plan::{Action, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::ErrorKind;
 pub use crate::service::{BudgetLeft, Requests};
 use serde::{Deserialize, Serialize};
@@ -56,10 +56,8 @@ impl Line {
     /// Makes a line of an action.
     pub fn of(action: &Action, status: Status, reason: Option<String>) -> Self {
         let held = action.held.as_ref();
-        let folder = action.path.split('/').next().unwrap_or_default();
-        let restore = format!("restore {}`", quoted(folder));
         let reason = reason
-            .or_else(|| held.map(|Hold { reason, .. }| reason.clone()))
+            .or_else(|| held.map(|hold| own_reason(&hold.reason, &action.path)))
             .or_else(|| action.note.clone());
         Self {
             action: action.kind,
@@ -68,7 +66,7 @@ impl Line {
             id: action.id,
             fields: action.fields.clone(),
             status,
-            reason: reason.map(|reason| reason.replace("restore FOLDER`", &restore)),
+            reason,
             rule: held.map(|hold| hold.rule),
             fingerprint: held.map(|_| action.fingerprint()),
         }
