@@ -283,8 +283,7 @@ fn folder_after(
     let slug_before = row.map_or(local.folder.as_str(), |row| row.local.slug.as_str());
     let follows =
         way.pulled.contains(&Field::Slug) && names::derived(&local.folder, slug_before, id.uuid());
-    // For another case the name stays, as that of a file does.
-    if !follows || fold(&remote.slug) == fold(&local.folder) {
+    if !follows {
         return local.folder.clone();
     }
     let to = planner.names.rename_folder(id, &local.folder, &remote.slug);

@@ -86,11 +86,15 @@ impl Names {
         names.insert(path::fold(&place.file));
     }
 
-    /// Gives a category a new folder name by its slug.
+    /// Gives a category a new folder name by its slug. For another case the name stays, as that of a file does.
     pub(super) fn rename_folder(&mut self, id: CategoryId, from: &str, slug: &str) -> String {
         self.top.remove(&path::fold(from));
         self.folders.remove(&id);
-        let name = self.give_folder(id, slug);
+        let mut name = self.give_folder(id, slug);
+        if path::fold(&name) == path::fold(from) {
+            from.clone_into(&mut name);
+            self.folders.insert(id, name.clone());
+        }
         if let Some(names) = self.files.remove(from) {
             self.files.insert(name.clone(), names);
         }

@@ -1,6 +1,6 @@
 //! Pairing files with articles, and folders with categories.
 
-use super::small::{Small, table, table_for};
+use super::small::{Small, category, table, table_for};
 use crate::reconcile::snapshot::LocalCategory;
 
 /// Base, mirror, service, and the plan.
@@ -216,6 +216,13 @@ const FOLDERS: &[[&str; 4]] = &[
         "",
         "-> update-category first (slug), its public address changes from start to first",
     ],
+    // A slug in another case renames no folder.
+    [
+        "two/; a; b in=two",
+        "",
+        "start/ slug=START",
+        "<- update-category start (slug)",
+    ],
     [
         "two/; a; b in=two",
         "start/ -",
@@ -297,6 +304,14 @@ const FOLDERS: &[[&str; 4]] = &[
 #[test]
 fn a_folder_is_a_category_by_its_id_its_place_or_its_slug() {
     table(FOLDERS);
+}
+
+#[test]
+fn a_slug_in_another_case_renames_no_folder_with_a_longer_name() {
+    let long = format!("Foo~{}", &category("start").uuid().to_string()[..8]);
+    let base = format!("start/ slug=Foo folder={long}; two/ folder=foo; a; b in=two");
+    let plan = "<- update-category Foo~#start (slug)";
+    table(&[[&base, "", "start/ slug=foo", plan]]);
 }
 
 #[test]
