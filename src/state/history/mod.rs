@@ -6,8 +6,8 @@
 //!   names.
 //! - A body is deleted if nothing names it, a day after it was last put.
 //! - While a request is pending, no version and no body is deleted: the request names some of them.
-//! - A call does a bounded amount of work in one transaction; the next call continues. When nothing is left to delete,
-//!   pruning rests for a day, and a call costs one read.
+//! - A call does a bounded amount of work in one transaction; the next call continues. When a call finds no more to
+//!   delete, pruning rests for a day, and a call costs one read.
 
 use super::{Outcome, Store, Writing};
 use crate::model::Timestamp;
@@ -33,16 +33,11 @@ const PRUNED_AT: &str = "pruned_at";
 
 /// Deletes the versions, bodies and log lines that need not be kept.
 ///
-/// `keep_versions` counts per subject; zero keeps one. Returns whether the next call has more to do.
-pub fn prune(
-    store: &mut Store,
-    keep_days: u32,
-    keep_versions: u32,
-    now: Timestamp,
-) -> Outcome<bool> {
+/// `keep_versions` counts per subject; zero keeps one.
+pub fn prune(store: &mut Store, keep_days: u32, keep_versions: u32, now: Timestamp) -> Outcome<()> {
     // An unfinished change of the mirror needs the versions that it names.
     if rested(store, now)? || !store.journal()?.is_empty() {
-        return Ok(false);
+        return Ok(());
     }
     let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
     let is_pending = !store.pending_requests()?.is_empty();
@@ -54,11 +49,10 @@ pub fn prune(
         }
         tx.prune_guards(now)?;
         let full = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
-        let has_more = removed.into_iter().any(|rows| rows >= full);
-        if !has_more {
+        if removed.into_iter().all(|rows| rows < full) {
             tx.put_value(PRUNED_AT, Some(&now))?;
         }
-        Ok(has_more)
+        Ok(())
     })
 }
 
