@@ -3,7 +3,7 @@
 //! - `PRAGMA user_version` counts the steps that were taken (`schema`).
 //! - All missing steps are taken in one transaction: after a crash the database is what it was before.
 //! - There is no way back: a database with more steps than we know is refused.
-//! - A process that only reads takes no step in an older database, but in a copy in memory.
+//! - A process that only reads takes the steps in a copy: the older database stays as it is.
 
 use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
