@@ -253,14 +253,16 @@ fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
         world.facts.rollbacks.local = ids.iter().copied().collect();
         let actions = world.plan().actions;
         let all = actions.iter().map(Action::fingerprint);
-        world.facts.git.behind = all.map(|mark| (mark, String::new())).collect();
+        let why = "git did it".to_owned();
+        world.facts.git.behind = all.map(|mark| (mark, why.clone())).collect();
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
         let first = actions[0].fingerprint();
         world.facts.git.behind.remove(&first);
         assert_eq!(rules(&world)[0], None);
-        world.facts.git.behind.insert(first, String::new());
-        assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
+        world.facts.git.behind.insert(first, why);
         let marks = world.plan().actions;
+        let hold = marks[0].held.as_ref().expect("held");
+        assert_eq!((hold.rule, &*hold.reason), (HoldRule::Behind, "git did it"));
         world.facts.approved = marks.iter().map(Action::fingerprint).collect();
         assert_eq!(rules(&world), [None]);
     }
@@ -269,21 +271,21 @@ fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
 #[test]
 fn f087_no_copy_is_made_beside_a_file_that_git_took_back() {
     let mut world = many(1, "title=Old", "title=New");
-    let fresh = |world: &Small| {
+    let needs_copy = |world: &Small| {
         let plan = world.plan();
         let Step::Conflict(conflict) = &plan.actions[0].step else {
             panic!("no conflict: {plan}");
         };
         conflict.needs_copy
     };
-    assert!(fresh(&world));
+    assert!(needs_copy(&world));
     let mark = world.plan().actions[0].fingerprint();
     world.facts.git.behind = [(mark, String::new())].into();
-    assert!(!fresh(&world));
+    assert!(!needs_copy(&world));
     assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
     let marks = world.plan().actions;
     world.facts.approved = marks.iter().map(Action::fingerprint).collect();
-    assert!(fresh(&world));
+    assert!(needs_copy(&world));
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn books(world: &Small, paired: &Paired, plan: &Plan) {
         .chain(paired.unknown.keys())
         .copied()
         .collect();
-    assert_eq!(plan.outcomes.len(), ids.len() + paired.new_files.len());
+    let articles = ids.into_iter().map(Key::Article);
+    let files = paired.new_files.iter();
+    let files = files.map(|file| Key::File(file.place.clone()));
+    let keys: BTreeSet<Key> = articles.chain(files).collect();
+    assert!(plan.outcomes.keys().eq(&keys));
     for action in &plan.actions {
         let Some(id) = action.id else { continue };
         // An article of a pending creation has the outcome of its file.
