@@ -106,8 +106,8 @@ fn near(world: World<'_>, new: &LocalCategory, version: &CategoryVersion) -> Opt
     let here = here.map(|(_, category)| category.folder.as_str());
     let known = world.base.categories.values().map(|row| &row.remote);
     let read = world.remote.categories.values();
-    let there: Vec<&CategoryVersion> = known.chain(read.map(|(version, _)| version)).collect();
-    let slugs = there.iter().map(|version| version.slug.as_str());
+    let there = known.chain(read.map(|(version, _)| version));
+    let slugs = there.map(|version| version.slug.as_str());
     let names: Vec<&str> = here.chain(slugs).collect();
     let near = |name| likely_meant(name, names.iter().copied());
     let same_name = || {
@@ -124,8 +124,8 @@ fn near(world: World<'_>, new: &LocalCategory, version: &CategoryVersion) -> Opt
     near.map(str::to_owned).or_else(same_name)
 }
 
-/// Returns the former folder of the articles in a new folder, if it is gone: it was probably renamed, and has lost its
-/// `_category.yaml`.
+/// Returns the former folder of the articles in a new folder, if the former folder is gone: it was probably renamed,
+/// and lost its `_category.yaml`.
 fn left_by_its_files(world: World<'_>, provisional: CategoryId) -> Option<String> {
     let files = world.paired.files.iter();
     let mut here = files.filter(|(_, file)| file.version.category == provisional);

@@ -110,9 +110,9 @@ pub fn three_way(
     bodies: &Bodies,
 ) -> ThreeWay<Version> {
     let mut out = ThreeWay::of(base_local, base_remote, local, remote);
-    let clashing = out.clashes.len();
-    out.clashes.retain(|(field, _)| *field != Field::Text);
-    let has_clash = out.clashes.len() < clashing;
+    let mut clashes = out.clashes.iter();
+    let text = clashes.position(|(field, _)| *field == Field::Text);
+    let has_clash = text.map(|at| out.clashes.remove(at)).is_some();
     // A colleague edited a body that the service had rewritten. The edit is merged into the file's own formatting: the
     // service's earlier rewriting is not an edit.
     let is_reformatted = out.pulled.contains(&Field::Text) && local.text != base_remote.text;

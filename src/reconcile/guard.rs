@@ -123,8 +123,8 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     }
 }
 
-/// Holds the files that git reset to the committed version, or may have reset, unless the action is approved. A held file
-/// is neither sent nor overwritten, and causes no conflict. The hold ends when the file or the commit changes.
+/// Holds the files that git reset to the committed version, or may have reset, unless the action is approved. A held
+/// file is neither sent nor overwritten, and causes no conflict. The hold ends when the file or the commit changes.
 fn hold_behind(plan: &mut Plan, facts: &Facts) {
     if facts.git.behind.is_empty() {
         return;
@@ -270,9 +270,8 @@ fn unasked_deletion(action: &Action, facts: &Facts) -> Option<(HoldRule, String)
     if facts.deletions.allowed {
         return None;
     }
-    let moved_out = is_remote.then(|| moved_out(action, id, facts)).flatten();
-    if moved_out.is_some() {
-        return moved_out;
+    if is_remote && let Some(held) = moved_out(action, id, facts) {
+        return Some(held);
     }
     // If the state was made for another folder, an article without a file may never have had a file in this mirror.
     // This comes before the removals by git: after this cycle, the state is bound to its mirror.
@@ -300,14 +299,15 @@ fn unasked_deletion(action: &Action, facts: &Facts) -> Option<(HoldRule, String)
 fn moved_out(action: &Action, id: ArticleId, facts: &Facts) -> Option<(HoldRule, String)> {
     let Elsewhere { at, unread } = &facts.elsewhere;
     let rule = HoldRule::Elsewhere;
-    // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
-    let (rule, what, remedy) = if let Some(path) = at.get(&id) {
+    if let Some(path) = at.get(&id) {
         let reason = format!(
             "its file is {path} now, in another workspace's folder, and no article can move there: move the file \
              back; or remove its `id:` line to make a new article there, and `kbsync approve` deletes the old article"
         );
         return Some((rule, reason));
-    } else if facts.is_still_held(rule, action) {
+    }
+    // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
+    let (rule, what, remedy) = if facts.is_still_held(rule, action) {
         let what = "its file was moved into another workspace's folder".to_owned();
         (rule, what, "move the file back")
     } else {
