@@ -4,7 +4,7 @@ use super::World;
 use super::conflict::meet;
 use super::creation::{create_local, create_remote};
 use super::missing::{
-    forget, gone, removed, removed_unreadable, unknown_article_id, unseen, vanished,
+    forget, gone, removed, removed_not_visible, unknown_article_id, unseen, vanished,
 };
 use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
 use super::snapshot::{LocalFile, Remote, Seen};
@@ -74,7 +74,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
         (Remote::Gone, row, Some(file)) => gone(planner, id, row, file),
         (Remote::Gone, Some(row), None) => forget(planner, id, row),
         (Remote::NotVisible(why), Some(row), Some(file)) => vanished(planner, id, row, file, why),
-        (Remote::NotVisible(why), Some(row), None) => removed_unreadable(planner, id, row, why),
+        (Remote::NotVisible(why), Some(row), None) => removed_not_visible(planner, id, row, why),
         (Remote::Unknown(why), Some(row), Some(file)) => {
             let rule = if world.remote.unreadable.contains(&id) {
                 HoldRule::Person

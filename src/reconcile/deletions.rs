@@ -1,5 +1,5 @@
-//! Holds deletions: in doubt, or for their number, which is more than `max_deletes`, or all articles of a category or
-//! of the mirror, whatever `max_deletes` says.
+//! Holds deletions: all of them in doubt, else those above `max_deletes`, and those that leave a category or the mirror
+//! without articles, whatever `max_deletes` says.
 //!
 //! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions.
 

@@ -62,7 +62,7 @@ pub(super) fn removed(
     planner.add(action)
 }
 
-pub(super) fn removed_unreadable(
+pub(super) fn removed_not_visible(
     planner: &mut Planner<'_>,
     id: ArticleId,
     row: &ArticleRow,

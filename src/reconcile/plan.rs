@@ -162,8 +162,8 @@ impl HoldRule {
 /// The effect of an action.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// `POST /api/category` for a folder, then its `_category.yaml`. In the plan, the category has the provisional id of
-    /// the folder.
+    /// `POST /api/category` for a folder, then its `_category.yaml`. In the plan, the category has the provisional id
+    /// of the folder.
     CreateCategory {
         /// The folder.
         folder: String,
