@@ -217,21 +217,24 @@ fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, ConfigError> {
 
 fn subfolder(node: &Node) -> Result<String, ConfigError> {
     let written = text(node, "folder")?;
-    let visible = |part: Component<'_>| match part {
-        Component::Normal(name) => !name.to_string_lossy().starts_with(['.', '_']),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
-            false
-        }
-    };
-    if written.contains('\\') || !Path::new(written).components().all(visible) {
-        return Err(ConfigError::new(
+    let names: Option<Vec<&str>> = Path::new(written).components().map(visible_name).collect();
+    match names.filter(|_| !written.contains('\\')) {
+        Some(names) => Ok(names.join("/")),
+        None => Err(ConfigError::new(
             format!("`folder: {written}` is not a folder inside the mirror"),
             "write a name such as `help-en`, without `..`, and not beginning with `/`, `.` or `_`",
-        ));
+        )),
     }
-    let names = Path::new(written).components();
-    let names = names.map(|name| name.as_os_str().to_string_lossy());
-    Ok(names.collect::<Vec<_>>().join("/"))
+}
+
+/// Returns the name of a part of a path; `None`: it is no name, or a hidden one.
+fn visible_name(part: Component<'_>) -> Option<&str> {
+    match part {
+        Component::Normal(name) => name.to_str().filter(|name| !name.starts_with(['.', '_'])),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+            None
+        }
+    }
 }
 
 fn categories(node: &Node) -> Result<Vec<CategoryId>, ConfigError> {

@@ -293,7 +293,8 @@ fn a_workspace_of_the_environment_keeps_its_folder() {
         "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c",
     );
     let text = format!(
-        "service: https://kb.example.com\nworkspaces:\n  - {{id: {one}, folder: en}}\n  - {{id: {two}, folder: de}}\n"
+        "service: https://kb.example.com\nworkspaces:\n  - {{id: {one}, folder: en}}\n  \
+         - {{id: {two}, folder: de/.//}}\n"
     );
     let config = load(Some(&text), &[("KBSYNC_WORKSPACE", two)], false).expect("listed");
     let folders: Vec<_> = config.workspaces.iter().map(|one| &one.folder).collect();
