@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The result of a command or of a cycle, best first.
+/// The result of a command or of a cycle, best first: [`ExitCode::worst`] takes the last.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -62,7 +62,7 @@ impl ExitCode {
             .unwrap_or(Self::Failed)
     }
 
-    /// The word in reports and logs.
+    /// Returns the word in reports and logs.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -100,13 +100,17 @@ mod tests {
     use super::ExitCode::{self, Attention, Done, Failed, Partial, Retry, Usage};
 
     #[test]
-    fn with_several_the_first_of_1_5_4_3_counts() {
+    fn with_several_a_signal_counts_else_the_first_of_2_1_5_4_3() {
         assert_eq!(ExitCode::worst([]), Done);
         assert_eq!(ExitCode::worst([Done, Attention]), Attention);
         assert_eq!(ExitCode::worst([Attention, Partial, Done]), Partial);
         assert_eq!(ExitCode::worst([Attention, Retry, Partial]), Retry);
         assert_eq!(ExitCode::worst([Retry, Failed, Attention]), Failed);
         assert_eq!(ExitCode::worst([Failed, Usage]), Usage);
+        assert_eq!(
+            ExitCode::worst([Usage, ExitCode::Interrupted, Failed]),
+            ExitCode::Interrupted
+        );
     }
 
     #[test]
