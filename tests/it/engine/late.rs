@@ -4,7 +4,6 @@
 use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, kept, problems};
 use crate::support::world::lines;
-use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::ExitCode;
 use std::fs::{File, OpenOptions};
@@ -136,31 +135,6 @@ async fn f081_what_is_written_into_a_removed_file_is_kept_beside_its_place() {
     assert_eq!(problems(&report).len(), 1, "{report:#?}");
     assert!(world.read(BESIDE).contains("<p>late words</p>"));
     assert!(!world.exists("a/n.html"));
-}
-
-#[tokio::test]
-async fn f081_the_daemon_sets_the_file_beside_while_the_program_is_writing() {
-    let (world, id, mut open) = opened().await;
-    theirs(&world, id);
-    let mut engine = hostile::engine(&world, &hostile::calm());
-    let is_background = CycleRequest {
-        cause: Cause::Background,
-        ..both()
-    };
-    engine.cycle(&is_background).await.expect("a cycle");
-    open.write_all(b"<p>late</p>\n").expect("written");
-    let report = engine.cycle(&is_background).await.expect("a cycle");
-    assert_eq!(problems(&report).len(), 1, "{report:#?}");
-    assert!(world.read(BESIDE).contains("<p>late</p>"));
-
-    assert!(kept(&world, id, "<p>old</p>\n<p>late</p>"));
-
-    // What the program writes later goes into the file that a person sees.
-    drop(engine);
-    open.write_all(b"<p>the last</p>\n").expect("written");
-    let report = hostile::sync(&world).await;
-    assert_eq!(problems(&report), Vec::<String>::new());
-    assert!(world.read(BESIDE).contains("<p>the last</p>"));
 }
 
 #[tokio::test]
