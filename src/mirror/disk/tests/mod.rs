@@ -513,22 +513,6 @@ fn f001_slots_that_nobody_knows_are_emptied() {
     assert_eq!(names(&displaced), kept);
 }
 
-#[test]
-fn f001_a_slot_beside_which_a_replaced_file_waits_says_nothing() {
-    let world = World::new();
-    world
-        .disk
-        .stage(SLOT, IN, b"new", Durability::Now)
-        .expect("staged");
-    let old = world.path(".kbsync/stage").join("7.old");
-    fs::write(&old, "old").expect("written");
-    let found = world.disk.look_aside(Area::Stage, SLOT, IN);
-    assert!(found.is_err(), "{found:?}");
-    fs::remove_file(old).expect("removed");
-    let found = world.disk.look_aside(Area::Stage, SLOT, IN);
-    assert!(found.expect("seen").is_some());
-}
-
 /// If the file system cannot exchange names, a crash may happen while the name is free.
 #[test]
 fn f001_a_file_that_was_moved_away_to_be_replaced_gets_its_name_back() {
@@ -546,7 +530,7 @@ fn f001_a_file_that_was_moved_away_to_be_replaced_gets_its_name_back() {
 }
 
 #[test]
-fn a_file_that_cannot_get_its_name_back_is_reported_and_the_others_are_swept() {
+fn f001_a_slot_whose_replaced_file_still_waits_says_nothing_and_the_others_are_swept() {
     let world = World::new();
     for slot in [1, SLOT, 8, 9] {
         world
