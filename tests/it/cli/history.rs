@@ -58,6 +58,12 @@ fn what_has_no_versions_is_reported_with_what_has() {
             .exits(2)
             .complains("is a folder", "name a file");
     }
+    for argument in ["start/one@x", "start/one@"] {
+        let told = format!("the history has nothing about {argument}");
+        kb.run(&["show", argument])
+            .exits(2)
+            .complains(&told, "with @N for its version N");
+    }
     kb.run(&["show", "start/nothing.html"])
         .exits(2)
         .complains("the history has nothing about", "kbsync log");
@@ -340,31 +346,6 @@ fn an_edit_that_was_not_synced_is_in_the_history_before_it_is_replaced() {
         kb.run(&["show", &format!("start/one@{number}")]).exits(0)
     });
     assert!(shown.any(|shown| shown.stdout.contains(broken.trim_end())));
-}
-
-#[test]
-fn a_version_that_cannot_be_meant_is_refused_with_the_reason() {
-    let (_service, kb, _) = with_a_past();
-    for (argument, told, help) in [
-        (
-            "start/one@x",
-            "the history has nothing about start/one@x",
-            "with @N for its version N",
-        ),
-        (
-            "start/one@",
-            "the history has nothing about start/one@",
-            "with @N for its version N",
-        ),
-        (
-            "start/one@99",
-            "has no version @99",
-            "its newest version is @",
-        ),
-        ("start", "start is a folder", "name a file in it"),
-    ] {
-        kb.run(&["show", argument]).exits(2).complains(told, help);
-    }
 }
 
 #[test]
