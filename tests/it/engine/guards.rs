@@ -2,11 +2,12 @@
 
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile;
+use crate::support::look::after_grace;
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
 use kbsync::engine::open_actions::held_deletions;
-use kbsync::engine::settings::{Cause, CycleRequest, PathsInMotion};
+use kbsync::engine::settings::{Cause, CycleRequest};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
 use std::time::Duration;
@@ -440,14 +441,7 @@ async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_he
 #[tokio::test]
 async fn f073_what_is_missing_is_known_but_for_what_waits_for_a_person() {
     let (world, _) = world_of(20).await;
-    let polls = CycleRequest {
-        cause: Cause::Background,
-        in_motion: PathsInMotion {
-            has_grace: true,
-            ..PathsInMotion::default()
-        },
-        ..CycleRequest::new(Direction::Both)
-    };
+    let polls = after_grace(&[]);
     assert_eq!(world.run(&polls).await.missing.len(), 0);
     for number in 0..11 {
         world.remove(&file(number));

@@ -2,10 +2,10 @@
 
 use crate::support::faults::Inject as _;
 use crate::support::hostile::{self, Stage};
-use crate::support::look::{articles, both, problems, requests};
+use crate::support::look::{after_grace, articles, both, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{CycleRequest, PathsInMotion};
+use kbsync::engine::settings::CycleRequest;
 use kbsync::engine::{Checkout, Contents, GitView, NoGit, Since};
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,18 +239,6 @@ async fn a_folder_keeps_its_name_while_a_file_in_it_is_written() {
         ]
     );
     assert!(world.exists("alpha/one.html") && !world.exists("a"));
-}
-
-/// A request of the daemon, with the removed paths whose grace time is over.
-fn after_grace(removed: &[&str]) -> CycleRequest {
-    CycleRequest {
-        in_motion: PathsInMotion {
-            has_grace: true,
-            removed: removed.iter().map(|path| (*path).to_owned()).collect(),
-            ..PathsInMotion::default()
-        },
-        ..both()
-    }
 }
 
 #[tokio::test]

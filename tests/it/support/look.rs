@@ -2,6 +2,7 @@
 
 use crate::support::world::World;
 use kbsync::engine::report::{Report, Status};
+use kbsync::engine::settings::{Cause, CycleRequest, PathsInMotion};
 use kbsync::model::base::ArticleRow;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Decision, Direction, Keep};
@@ -12,8 +13,21 @@ use std::path::Path;
 use uuid::Uuid;
 
 /// The request of a plain `sync`.
-pub(crate) fn both() -> kbsync::engine::settings::CycleRequest {
-    kbsync::engine::settings::CycleRequest::new(Direction::Both)
+pub(crate) fn both() -> CycleRequest {
+    CycleRequest::new(Direction::Both)
+}
+
+/// A request of the daemon, with the removed paths whose grace time is over.
+pub(crate) fn after_grace(removed: &[&str]) -> CycleRequest {
+    CycleRequest {
+        cause: Cause::Background,
+        in_motion: PathsInMotion {
+            has_grace: true,
+            removed: removed.iter().map(|path| (*path).to_owned()).collect(),
+            ..PathsInMotion::default()
+        },
+        ..both()
+    }
 }
 
 /// The paths of the mirror's files.
