@@ -64,7 +64,7 @@ fn put_back(scanned: bool, asked_before: bool) -> Option<&'static str> {
     let id = born(&mut world, "a", "zq001z", true);
     world.begin();
     world.writer(Writer::Remove { at: A });
-    world.kb.requests.get += u64::from(asked_before);
+    world.kb.requests.total += u64::from(asked_before);
     if scanned {
         world.enter(Call::Listing, "");
     }
@@ -108,8 +108,8 @@ fn came_back(looked_after: bool, asked_since: bool) -> Option<&'static str> {
     if looked_after {
         world.looked("alpha", "");
     }
-    world.kb.requests.get += u64::from(asked_since);
-    world.kb.requests.delete += 1;
+    world.kb.requests.total += u64::from(asked_since);
+    world.kb.requests.total += 1;
     world.judge_delete(id);
     found(world)
 }

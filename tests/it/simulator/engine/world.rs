@@ -364,8 +364,7 @@ impl World {
 
     /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> u64 {
-        let sent = &self.kb.requests;
-        sent.get + sent.post + sent.put + sent.delete
+        self.kb.requests.total
     }
 
     /// Records that kbsync saw articles.
