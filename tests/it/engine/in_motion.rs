@@ -6,7 +6,7 @@ use crate::support::look::{after_grace, articles, both, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::CycleRequest;
-use kbsync::engine::{Checkout, Contents, GitView, NoGit, Since};
+use kbsync::engine::{Checkout, GitView, NoGit, Since};
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{
@@ -330,18 +330,10 @@ impl GitView for Moved {
         true
     }
 
-    fn checkout(&self) -> Checkout {
-        Checkout::Same
-    }
-
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         let gone = gone.iter();
         gone.map(|path| (path.clone(), "git moved".to_owned()))
             .collect()
-    }
-
-    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Contents, String> {
-        Ok(Contents::new())
     }
 
     fn committed_since(&self, _paths: &BTreeSet<String>) -> Result<Since, String> {
