@@ -298,7 +298,7 @@ fn a_removed_copy_settles_its_conflict_whatever_its_name() {
     until("the conflict", || kb.exists(&copy));
     std::fs::remove_file(kb.mirror().join(&copy)).expect("removed");
     // The copy is not named after the article's file, so its removal is noticed by the next sync of everything.
-    kb.run(&["sync"]);
+    kb.run(&["sync"]).exits(0);
     assert!(holds(&service, "<p>Mine.</p>"));
     daemon.stop();
 }
