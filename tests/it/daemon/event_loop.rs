@@ -1571,7 +1571,7 @@ async fn a_command_waits_for_a_short_git_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f086_a_restore_waits_for_no_git_command() {
+async fn f086_a_restore_is_refused_while_git_changes_files() {
     let (folder, stage) = work_tree();
     stage
         .play(|bench| async move {
