@@ -1615,6 +1615,19 @@ fn work_tree() -> (tempfile::TempDir, Stage) {
     (folder, stage)
 }
 
+/// Plays a scene in a work tree whose HEAD moved after the first cycle.
+async fn after_a_checkout<F: Future<Output = ()>>(scene: impl FnOnce(Arc<Bench>) -> F) {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            check_out(folder.path(), "two");
+            scene(bench).await;
+        })
+        .await;
+}
+
 /// A work tree on a branch, of which some branch is published.
 fn on_branch(branch: &str, published: PublishedBranch) -> (tempfile::TempDir, Stage) {
     let (folder, mut stage) = work_tree();
@@ -1674,31 +1687,26 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn f084_removals_without_an_event_are_held_as_gits_all_the_same() {
-    let (folder, stage) = work_tree();
-    stage
-        .play(|bench| async move {
-            seconds(2).await;
-            bench.clear();
-            check_out(folder.path(), "two");
-            // The removal is among the lost events.
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
-            bench.touch("a/changed.html").await;
-            seconds(5).await;
-            let jobs = bench.full();
-            assert_eq!(
-                bench.jobs(),
-                [
-                    (Trigger::Watch, strings(&["a/changed.html"])),
-                    (Trigger::Rescan, strings(&["whole"])),
-                ]
-            );
-            assert!(jobs.iter().all(is_head_moved), "{jobs:?}");
-            bench.clear();
-            bench.touch("a/changed.html").await;
-            seconds(20).await;
-            assert!(!is_head_moved(&bench.full()[0]), "both sides agree now");
-        })
-        .await;
+    after_a_checkout(|bench| async move {
+        // The removal is among the lost events.
+        bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+        bench.touch("a/changed.html").await;
+        seconds(5).await;
+        let jobs = bench.full();
+        assert_eq!(
+            bench.jobs(),
+            [
+                (Trigger::Watch, strings(&["a/changed.html"])),
+                (Trigger::Rescan, strings(&["whole"])),
+            ]
+        );
+        assert!(jobs.iter().all(is_head_moved), "{jobs:?}");
+        bench.clear();
+        bench.touch("a/changed.html").await;
+        seconds(20).await;
+        assert!(!is_head_moved(&bench.full()[0]), "both sides agree now");
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -1747,44 +1755,36 @@ async fn a_rescan_that_met_an_outage_finds_the_end_of_the_outage() {
 
 #[tokio::test(start_paused = true)]
 async fn f084_where_a_folder_cannot_be_read_head_is_not_agreed_on() {
-    let (folder, stage) = work_tree();
-    stage
-        .play(|bench| async move {
+    after_a_checkout(|bench| async move {
+        for (doubt, held) in [(true, true), (false, true), (true, false)] {
+            bench.clear();
+            bench.script.lock().expect("script").doubt = doubt;
+            bench.event(Event::SyncNow).await;
             seconds(2).await;
-            check_out(folder.path(), "two");
-            for (doubt, held) in [(true, true), (false, true), (true, false)] {
-                bench.clear();
-                bench.script.lock().expect("script").doubt = doubt;
-                bench.event(Event::SyncNow).await;
-                seconds(2).await;
-                assert_eq!(is_head_moved(&bench.full()[0]), held, "{doubt}");
-            }
-        })
-        .await;
+            assert_eq!(is_head_moved(&bench.full()[0]), held, "{doubt}");
+        }
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn f084_an_edit_elsewhere_releases_nothing_that_is_held() {
-    let (folder, stage) = work_tree();
-    stage
-        .play(|bench| async move {
-            seconds(2).await;
-            check_out(folder.path(), "two");
-            bench.script.lock().expect("script").held_deletions = 1;
-            for held in [1, 1, 0] {
-                bench.clear();
-                bench.script.lock().expect("script").held_deletions = held;
-                // The cycle is about this file alone, and its report names nothing else.
-                bench.touch("a/changed.html").await;
-                seconds(20).await;
-                assert!(is_head_moved(&bench.full()[0]));
-            }
+    after_a_checkout(|bench| async move {
+        bench.script.lock().expect("script").held_deletions = 1;
+        for held in [1, 1, 0] {
             bench.clear();
+            bench.script.lock().expect("script").held_deletions = held;
+            // The cycle is about this file alone, and its report names nothing else.
             bench.touch("a/changed.html").await;
             seconds(20).await;
-            assert!(!is_head_moved(&bench.full()[0]), "both sides agree now");
-        })
-        .await;
+            assert!(is_head_moved(&bench.full()[0]));
+        }
+        bench.clear();
+        bench.touch("a/changed.html").await;
+        seconds(20).await;
+        assert!(!is_head_moved(&bench.full()[0]), "both sides agree now");
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -1888,47 +1888,38 @@ async fn f073_a_missing_file_within_its_grace_time_does_not_count_as_removed() {
 
 #[tokio::test(start_paused = true)]
 async fn f084_head_is_not_agreed_on_while_a_missing_file_has_its_grace_time() {
-    let (folder, stage) = work_tree();
-    stage
-        .play(|bench| async move {
-            seconds(2).await;
-            check_out(folder.path(), "two");
-            bench.script.lock().expect("script").missing = strings(&["a/gone.html"]);
-            bench.event(Event::SyncNow).await;
-            seconds(2).await;
-            bench.clear();
-            bench.event(Event::SyncNow).await;
-            seconds(2).await;
-            assert!(is_head_moved(&bench.full()[0]));
-        })
-        .await;
+    after_a_checkout(|bench| async move {
+        bench.script.lock().expect("script").missing = strings(&["a/gone.html"]);
+        bench.event(Event::SyncNow).await;
+        seconds(2).await;
+        bench.clear();
+        bench.event(Event::SyncNow).await;
+        seconds(2).await;
+        assert!(is_head_moved(&bench.full()[0]));
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn f084_a_removal_whose_grace_ends_while_a_poll_runs_is_still_gits() {
-    let (folder, stage) = work_tree();
-    stage
-        .play(|bench| async move {
-            seconds(2).await;
-            bench.clear();
-            check_out(folder.path(), "two");
-            bench.remove("a/gone.html").await;
-            seconds(59).await;
-            bench.script.lock().expect("script").takes = Duration::from_secs(3);
-            bench.event(Event::SyncNow).await;
-            seconds(5).await;
-            let jobs = bench.full();
-            assert_eq!(
-                bench.jobs(),
-                [
-                    (Trigger::Manual, strings(&["whole"])),
-                    (Trigger::Watch, strings(&["-a/gone.html"])),
-                ]
-            );
-            assert!(jobs[0].in_motion.contains("a/gone.html"));
-            assert!(is_head_moved(&jobs[1]));
-        })
-        .await;
+    after_a_checkout(|bench| async move {
+        bench.remove("a/gone.html").await;
+        seconds(59).await;
+        bench.script.lock().expect("script").takes = Duration::from_secs(3);
+        bench.event(Event::SyncNow).await;
+        seconds(5).await;
+        let jobs = bench.full();
+        assert_eq!(
+            bench.jobs(),
+            [
+                (Trigger::Manual, strings(&["whole"])),
+                (Trigger::Watch, strings(&["-a/gone.html"])),
+            ]
+        );
+        assert!(jobs[0].in_motion.contains("a/gone.html"));
+        assert!(is_head_moved(&jobs[1]));
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
