@@ -663,6 +663,27 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
 }
 
 #[tokio::test]
+async fn f020_what_a_listing_that_begins_again_lacks_is_gone() {
+    let (world, ids) = filled(Habits::default()).await;
+    world.sync().await;
+    let gone = ids[0];
+    let remove = Hook::new(move |sandbox| {
+        sandbox.remove(gone);
+    });
+    // The first answer breaks off after the article's entry.
+    let on = || Matcher::new("GET", LISTING);
+    let broken = Fault::once(on(), FaultKind::InvalidJson);
+    world.sandbox().inject(broken);
+    let removed = Fault::once(on(), FaultKind::Hook(remove));
+    world.sandbox().inject(removed.after(1));
+    requests(&world);
+    let report = world.sync().await;
+    assert_eq!(requests(&world)[..2], ["GET listing 200"; 2]);
+    assert_eq!(lines(&report), ["delete local alpha/one.html done"]);
+    assert_eq!(problems(&report), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn f039_an_entry_without_a_readable_id_voids_deletions_alone() {
     let (world, report) = spoilt(edited(|answer| {
         let last = answer["articles"].as_array().expect("a list").len() - 1;
