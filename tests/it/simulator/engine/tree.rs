@@ -421,19 +421,19 @@ impl Tree {
         }
     }
 
-    /// Deletes the files of slots that neither the journal nor the state has. If the state was lost, the files are
-    /// stored under numbers that no slot gets.
+    /// Deletes the files of the stage that the journal does not have. A displaced file that the state does not know, and
+    /// every file if the state was lost, is stored under a number that no slot gets.
     pub(crate) fn sweep(&mut self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize {
         let before = self.aside.len();
-        if lost {
-            let mut free = self.aside.keys().map(|(_, slot)| *slot).min().unwrap_or(0);
-            for (area, slot) in self.aside.keys().copied().collect::<Vec<_>>() {
-                if slot > 0
-                    && let Some(node) = self.aside.remove(&(area, slot))
-                {
-                    free = free.min(0) - 1;
-                    self.aside.insert((area, free), node);
-                }
+        let mut free = self.aside.keys().map(|(_, slot)| *slot).min().unwrap_or(0);
+        for (area, slot) in self.aside.keys().copied().collect::<Vec<_>>() {
+            let is_found = lost || (area == Area::Displaced && !known.contains_key(&slot));
+            if slot > 0
+                && is_found
+                && let Some(node) = self.aside.remove(&(area, slot))
+            {
+                free = free.min(0) - 1;
+                self.aside.insert((area, free), node);
             }
         }
         self.aside
