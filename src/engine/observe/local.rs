@@ -339,9 +339,9 @@ impl Scanned {
             },
             CategoryContent::Ready(document) => {
                 let named = document.id().and_then(|id| base.categories.get(&id));
-                let lengths = document.check_lengths(named.or(row).map(|row| &row.local));
-                let lengths = lengths.map_err(|problem| problem.to_string());
-                let version = lengths.and_then(|()| category_version(&folder, &document));
+                let checked = document.check(named.or(row).map(|row| &row.local));
+                let checked = checked.map_err(|problem| problem.to_string());
+                let version = checked.and_then(|()| category_version(&folder, &document));
                 let version = version.map_err(|message| self.unready_category(&folder, message));
                 (document.id(), version.ok())
             }

@@ -118,7 +118,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         .iter()
         .map(|(folder, bytes)| {
             let document = CategoryDocument::parse(bytes);
-            let document = document.and_then(|words| words.check_lengths(None).map(|()| words));
+            let document = document.and_then(|words| words.check(None).map(|()| words));
             (folder, document)
         })
         .collect();

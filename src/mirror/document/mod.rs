@@ -26,6 +26,9 @@ use splice::{Edit, Written};
 use uuid::Uuid;
 use values::{check_lengths, flag_of, id_of, text_of, title_of};
 
+/// The fields that a ` #` may cut unseen.
+const TEXTS: [Field; 3] = [Field::Title, Field::Introtext, Field::Keywords];
+
 /// kbsync's keys, in the order in which they are written.
 const KEYS: [&str; 7] = [
     "id",
@@ -171,13 +174,7 @@ impl Document {
         ];
         check_lengths(&self.source.block, texts)
             .map_err(|problem| self.source.frame.in_file(problem))?;
-        if let Some((key, line)) = self.cut_texts().next() {
-            return Err(NotReady::at(
-                line,
-                format!("the text of `{key}` ends before the ` #`"),
-                "put the text into quotes; for a comment, write a blank behind the `#`",
-            ));
-        }
+        self.source.check_cut_texts(TEXTS)?;
         if !has_conflict_markers(self.text()) {
             return Ok(());
         }
@@ -299,7 +296,7 @@ impl Document {
 
     /// Returns the keys whose text is cut at a ` #` that was hardly meant as a comment, each with its line.
     pub fn cut_texts(&self) -> impl Iterator<Item = (&str, usize)> {
-        let texts = [Field::Title, Field::Introtext, Field::Keywords].map(Field::key);
+        let texts = TEXTS.map(Field::key);
         let cut = self.source.cut_texts();
         cut.filter(move |(key, _)| texts.contains(key))
     }

@@ -7,6 +7,7 @@ use super::{
     splice::{self, Edit},
     values::near_key,
 };
+use crate::model::Field;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
@@ -56,6 +57,22 @@ impl Source {
         };
         let cut = self.block.entries.iter().filter(cut);
         cut.map(move |entry| (entry.key.as_str(), before + entry.lines.start + 1))
+    }
+
+    /// Checks that no ` #` cuts the text of a field.
+    pub(super) fn check_cut_texts(
+        &self,
+        fields: impl IntoIterator<Item = Field>,
+    ) -> Result<(), NotReady> {
+        let keys: Vec<&str> = fields.into_iter().map(Field::key).collect();
+        let Some((key, line)) = self.cut_texts().find(|(key, _)| keys.contains(key)) else {
+            return Ok(());
+        };
+        Err(NotReady::at(
+            line,
+            format!("the text of `{key}` ends before the ` #`"),
+            "put the text into quotes; for a comment, write a blank behind the `#`",
+        ))
     }
 
     /// Returns the unknown keys that are similar to kbsync's: each with its line in the file and the key that was

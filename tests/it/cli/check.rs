@@ -348,6 +348,52 @@ fn a_text_that_a_number_sign_cuts_is_not_sent() {
 }
 
 #[test]
+fn a_category_whose_text_a_number_sign_cuts_waits() {
+    let service = Service::empty();
+    let category = service.category("start");
+    service.article(category, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let name = || {
+        service
+            .sandbox
+            .category(category)
+            .expect("it is there")
+            .name
+    };
+    for (key, line) in [
+        ("name", "name: C #1"),
+        ("description", "name: start\ndescription: For #1"),
+    ] {
+        let file = kb.read("start/_category.yaml");
+        kb.edit("start/_category.yaml", "name: start", line);
+        for command in ["sync", "check"] {
+            let ran = kb.run(&[command]).exits(4);
+            let message = format!("the text of `{key}` ends before the ` #`");
+            assert!(ran.stdout.contains(&message), "{ran:#?}");
+        }
+        assert_eq!(name(), "start");
+        kb.write("start/_category.yaml", &file);
+    }
+    kb.edit(
+        "start/_category.yaml",
+        "name: start",
+        "name: 'C #1' # the first",
+    );
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(name(), "C #1");
+    // A text that both sides have already is no obstacle.
+    kb.edit(
+        "start/_category.yaml",
+        "name: 'C #1' # the first",
+        "name: C",
+    );
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/_category.yaml", "name: C", "name: C #2");
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
 fn a_page_in_the_root_can_be_ignored() {
     let service = Service::empty();
     let kb = service.mirror();
