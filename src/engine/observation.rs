@@ -22,6 +22,9 @@ pub(super) const MIRROR_READ: &str = "mirror_read";
 /// The state's key for the ignore rules of the last cycle over everything.
 pub(super) const IGNORE_RULES: &str = "ignore_rules";
 
+/// The number of articles with a server error that ends a look, or the requests of a plan.
+pub(super) const MAX_SERVER_ERRORS: usize = 3;
+
 /// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Extent {
@@ -112,6 +115,8 @@ pub(super) struct ServiceSide {
     pub(super) entries: Option<Vec<ListingEntry>>,
     /// The reason to send no more requests.
     pub(super) stop: Option<Stop>,
+    /// The number of articles that were not read because of a server error.
+    pub(super) server_errors: usize,
     /// The number of listed articles whose bodies, or whose new categories, were not read.
     pub(super) not_fetched: usize,
 }
@@ -207,9 +212,24 @@ impl Observation {
         self.service.read_first.extend(unclaimed);
     }
 
-    /// Ends the look because of an error. Such a cycle deletes nothing.
-    pub(super) fn stop_for(&mut self, error: ServiceError) {
+    /// Returns whether an error about one article ends the look. The other questions do not wait for a service that is
+    /// unable to show one article, unless several fail.
+    pub(super) fn is_ended_by(&mut self, error: &ServiceError) -> bool {
+        if error.is_server_error() {
+            self.service.server_errors += 1;
+            return self.service.server_errors >= MAX_SERVER_ERRORS;
+        }
+        error.stops_all()
+    }
+
+    /// Casts doubt on the look because of an error. Such a cycle deletes nothing.
+    pub(super) fn doubt_for(&mut self, error: &ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
+    }
+
+    /// Ends the look because of an error.
+    pub(super) fn stop_for(&mut self, error: ServiceError) {
+        self.doubt_for(&error);
         self.service.stop = Some(Stop::of(error));
         self.remote.complete = false;
         self.remote.cut_off = true;

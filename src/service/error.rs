@@ -73,6 +73,12 @@ impl ServiceError {
         )
     }
 
+    /// Returns whether the service, or the gateway before it, failed at the request: it may be about one article only.
+    pub fn is_server_error(&self) -> bool {
+        // A gateway may give up on one large text, too.
+        matches!(self.status, Some(500 | 502 | 504))
+    }
+
     /// Returns the innermost cause, in a few words: `Connection refused`.
     pub fn root_cause(&self) -> String {
         if let Some(status) = self.status {

@@ -36,9 +36,6 @@ pub(super) struct ApplyState<'a> {
     pub(super) prefix: String,
 }
 
-/// The number of articles with a server error (500, 502 or 504) that ends a cycle.
-pub(super) const MAX_SERVER_ERRORS: usize = 3;
-
 /// The outcome of one step.
 pub(super) enum StepResult {
     /// It is done; with a note for people, if any.

@@ -4,6 +4,7 @@
 //! probe does, because a GET may not show it. See `docs/decisions/10-absent-is-not-deleted.md`.
 
 use super::questions::{self, Question};
+use super::remote::unread;
 use super::stale_reads::believe;
 use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff, may_probe};
@@ -70,9 +71,15 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     .note(Target::Article(question.id), noted);
                 observed.remote.articles.insert(question.id, answer);
             }
-            Err(error) => {
+            Err(error) if observed.is_ended_by(&error) => {
                 observed.stop_for(error);
                 break;
+            }
+            Err(error) => {
+                observed.problems.push(unread(question.id, base, &error));
+                let unknown = Remote::Unknown(error.to_string());
+                observed.remote.articles.insert(question.id, unknown);
+                observed.doubt_for(&error);
             }
         }
         report_done(&engine.teller, done as u64 + 1);

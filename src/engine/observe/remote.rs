@@ -280,7 +280,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
             Ok(_) => observed
                 .problems
                 .push(unread(id, base, "the answer has none")),
-            Err(error) if error.stops_all() => {
+            Err(error) if observed.is_ended_by(&error) => {
                 observed.stop_for(error);
                 break;
             }
@@ -336,7 +336,7 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
 }
 
 /// Makes the problem of an article that is left alone because its body is unknown.
-fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
+pub(super) fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
     let row = base.articles.get(&id);
     let path = row.map(|row| row.place.to_string()).unwrap_or_default();
     Problem::at(path, Some(id), format!("its body cannot be read: {why}"))

@@ -221,6 +221,47 @@ async fn f025_an_article_that_the_service_cannot_show_delays_no_other_one() {
 }
 
 #[tokio::test]
+async fn f025_questions_that_the_service_cannot_answer_stop_nothing_unless_there_are_three() {
+    for unanswered in [1, 2, 3] {
+        let world = hostile::world().await;
+        let category = world.category("a");
+        let asked: Vec<_> = (0..unanswered)
+            .map(|number| world.article(category, &format!("n{number}"), "<p>old</p>"))
+            .collect();
+        let other = world.article(category, "other", "<p>old</p>");
+        hostile::sync(&world).await;
+        // Articles that left the listing are asked for one by one.
+        for id in asked {
+            world.sandbox().unpublish(id);
+            for method in ["GET", "PUT"] {
+                let on = Matcher::new(method, &format!("/api/article/{id}"));
+                let broken = FaultKind::Status(500, String::new());
+                world.sandbox().inject(Fault::always(on, broken));
+            }
+        }
+        world.edit("a/other.html", "<p>old</p>", "<p>new</p>");
+        let report = hostile::sync(&world).await;
+        let told = problems(&report);
+        assert!(told.iter().any(|line| line.contains("500")), "{told:?}");
+        let is_stopped = unanswered == 3;
+        assert_eq!(
+            report.outcome.number(),
+            if is_stopped { 5 } else { 4 },
+            "{report:#?}"
+        );
+        let sent = world.sandbox().article(other).expect("there").text;
+        assert_eq!(sent == "<p>new</p>", !is_stopped, "{report:#?}");
+        world.sandbox().clear_faults();
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
+        assert_eq!(
+            world.sandbox().article(other).expect("there").text,
+            "<p>new</p>"
+        );
+    }
+}
+
+#[tokio::test]
 async fn f025_a_service_that_stores_nothing_is_tried_with_three_articles() {
     let world = hostile::world().await;
     let category = world.category("a");
