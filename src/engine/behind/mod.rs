@@ -13,22 +13,22 @@
 //! A removal is *unseen* when the newest version of the file is in no commit: the person who removed the file may not
 //! have seen that version. If git cannot say, every removal is unseen.
 
+mod content;
+
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
 use super::{Contents, GitView, Since};
-use crate::engine::form::{category_version, slug_at, text_lf};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Cause;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, quoted};
-use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Flags, Place, Side, TextDigest, Version,
-};
+use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
 use crate::state::Outcome;
 use crate::state::store::Store;
+use content::Content;
 use std::collections::BTreeSet;
 
 /// The reason for holding removals by a commit, where the newest text is in no commit.
@@ -43,15 +43,6 @@ struct Changed<'a> {
     now: Content<'a>,
     /// The newest known version: of the base, or of the file when a conflict was recorded.
     newest: Content<'a>,
-}
-
-/// The content of a file.
-#[derive(Clone, Copy)]
-enum Content<'a> {
-    /// An article, with the digest of the body with CRLF read as LF, if different, and its flags.
-    Article(ArticleId, &'a Version, Option<TextDigest>, Flags),
-    /// A category, in its `_category.yaml`.
-    Category(CategoryId, &'a CategoryVersion),
 }
 
 /// A file that would become a new article or category, but has the committed id of one that is elsewhere.
@@ -358,48 +349,4 @@ fn changed_category<'a>(
         now: Content::Category(id, now),
         newest: Content::Category(id, &row.local),
     })
-}
-
-impl<'a> Content<'a> {
-    fn of_article(
-        store: &Store,
-        id: ArticleId,
-        version: &'a Version,
-        flags: Flags,
-    ) -> Outcome<Self> {
-        let lf = store.text(version.text)?.as_deref().and_then(text_lf);
-        Ok(Self::Article(id, version, lf, flags))
-    }
-
-    fn slug(&self) -> &str {
-        match self {
-            Self::Article(_, version, ..) => &version.slug,
-            Self::Category(_, version) => &version.slug,
-        }
-    }
-
-    /// Returns whether a committed file has this content.
-    fn is_in(self, bytes: &[u8], place: &Place) -> bool {
-        let (version, lf, flags) = match self {
-            Self::Article(_, version, lf, flags) => (version, lf, flags),
-            Self::Category(_, version) => {
-                return CategoryDocument::parse(bytes).is_ok_and(|document| {
-                    category_version(&place.folder, &document).as_ref() == Ok(version)
-                });
-            }
-        };
-        let Ok(document) = Document::parse_leniently(bytes) else {
-            return false;
-        };
-        let slug = slug_at(&document, place).unwrap_or_default();
-        let mut said = document.version(slug, version.category);
-        // Line ends do not count: git may convert them.
-        let mut texts = [Some(said.text), text_lf(document.text())]
-            .into_iter()
-            .flatten();
-        if texts.any(|text| text == version.text || Some(text) == lf) {
-            said.text = version.text;
-        }
-        said == *version && document.flags() == flags
-    }
 }
