@@ -166,7 +166,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         let found = self.engine.cycle_until_settled(request).await?;
         let met = found.service_failure();
         let met = met.and_then(|(kind, _)| Outage::of(kind));
-        let is_cut_off = found.stopped.is_some();
+        let is_cut_off = found.stopped.is_some() || found.coverage.has_doubt;
         report.add(found);
         if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
             // An unused approval must not release a later action.

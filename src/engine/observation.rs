@@ -22,7 +22,7 @@ pub(super) const MIRROR_READ: &str = "mirror_read";
 /// The state's key for the ignore rules of the last cycle over everything.
 pub(super) const IGNORE_RULES: &str = "ignore_rules";
 
-/// The number of articles with a server error that ends a look, or the requests of a plan.
+/// The number of server errors about single articles that ends a look, or the requests of a plan.
 pub(super) const MAX_SERVER_ERRORS: usize = 3;
 
 /// The extent of a look.
@@ -115,7 +115,7 @@ pub(super) struct ServiceSide {
     pub(super) entries: Option<Vec<ListingEntry>>,
     /// The reason to send no more requests.
     pub(super) stop: Option<Stop>,
-    /// The number of articles that were not read because of a server error.
+    /// The number of questions about single articles that met a server error.
     pub(super) server_errors: usize,
     /// The number of listed articles whose bodies, or whose new categories, were not read.
     pub(super) not_fetched: usize,
@@ -213,17 +213,18 @@ impl Observation {
     }
 
     /// Returns whether an error about one article ends the look. The other questions do not wait for a service that is
-    /// unable to show one article, unless several fail.
+    /// unable to answer one, unless several fail; but the cycle deletes nothing.
     pub(super) fn is_ended_by(&mut self, error: &ServiceError) -> bool {
-        if error.is_server_error() {
-            self.service.server_errors += 1;
-            return self.service.server_errors >= MAX_SERVER_ERRORS;
+        if !error.is_server_error() {
+            return error.stops_all();
         }
-        error.stops_all()
+        self.doubt_for(error);
+        self.service.server_errors += 1;
+        self.service.server_errors >= MAX_SERVER_ERRORS
     }
 
     /// Casts doubt on the look because of an error. Such a cycle deletes nothing.
-    pub(super) fn doubt_for(&mut self, error: &ServiceError) {
+    fn doubt_for(&mut self, error: &ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
     }
 

@@ -87,10 +87,10 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
             planner.plan.removed_unreadable += usize::from(world.policy.direction.pushes());
             Outcome::Unknown
         }
-        (Remote::NotVisible(why) | Remote::Unknown(why), None, Some(file)) => {
-            unknown_article_id(planner, id, file, Some(why))
+        (answer @ (Remote::NotVisible(_) | Remote::Unknown(_)), None, Some(file))
+        | (answer @ Remote::Foreign, _, Some(file)) => {
+            unknown_article_id(planner, id, file, answer)
         }
-        (Remote::Foreign, _, Some(file)) => unknown_article_id(planner, id, file, None),
         (Remote::Foreign, Some(_), None)
         | (
             Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign,

@@ -5,7 +5,7 @@ use super::articles::{undecided, untouched, waiting};
 use super::conflict::CHANGED_SINCE_SHOWN;
 use super::creation::{create_remote, new_file_for};
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
-use super::snapshot::{Base, Keep, LocalFile, Seen};
+use super::snapshot::{Base, Keep, LocalFile, Remote, Seen};
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Place, Side, Texts};
@@ -238,20 +238,22 @@ pub(super) fn unseen(
     planner.add(action)
 }
 
-/// A file with an id that neither the state nor the service knows for certain. `why`: the reason that the article
-/// cannot be read; `None`: it is another workspace's.
+/// A file with an id that neither the state nor the service knows for certain, according to the service's answer.
 pub(super) fn unknown_article_id(
     planner: &mut Planner<'_>,
     id: ArticleId,
     file: &LocalFile,
-    why: Option<&str>,
+    answer: &Remote,
 ) -> Outcome {
-    let reason = match why {
-        None => format!(
-            "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
-        ),
-        Some(why) => format!(
+    let reason = match answer {
+        Remote::NotVisible(why) => format!(
             "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
+        ),
+        Remote::Unknown(why) => {
+            format!("it has the id of an article that was not read in this sync ({why})")
+        }
+        Remote::Foreign | Remote::Gone | Remote::Present(_) => format!(
+            "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
         ),
     };
     let place = planner.placed(&file.place);

@@ -82,7 +82,8 @@ impl WorkQueue {
         self.add_earlier(older);
         self.due_since.get_or_insert(now);
         if std::mem::take(&mut self.deferred.full_cycle) {
-            self.want(Trigger::Rescan);
+            // Unlike a start or a rescan, a poll leaves the reserve to the pushes.
+            self.want(Trigger::Poll);
         }
     }
 

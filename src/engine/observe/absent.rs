@@ -4,7 +4,6 @@
 //! probe does, because a GET may not show it. See `docs/decisions/10-absent-is-not-deleted.md`.
 
 use super::questions::{self, Question};
-use super::remote::unread;
 use super::stale_reads::believe;
 use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff, may_probe};
@@ -16,6 +15,7 @@ use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::reconcile::pairing::Paired;
+use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
@@ -76,10 +76,15 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                 break;
             }
             Err(error) => {
-                observed.problems.push(unread(question.id, base, &error));
+                let row = base.articles.get(&question.id).map(|row| &row.place);
+                let file = observed.paired.files.get(&question.id);
+                let place = row.or(file.map(|file| &file.place));
+                let path = place.map(ToString::to_string).unwrap_or_default();
+                let why = format!("the service cannot say whether this article is there: {error}");
+                let problem = Problem::at(path, Some(question.id), why);
+                observed.problems.push(problem);
                 let unknown = Remote::Unknown(error.to_string());
                 observed.remote.articles.insert(question.id, unknown);
-                observed.doubt_for(&error);
             }
         }
         report_done(&engine.teller, done as u64 + 1);
@@ -94,7 +99,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     Ok(!questions.is_empty())
 }
 
-/// The result of one question: an answer, or an error that ends all questions.
+/// The result of one question: an answer, or an error that may end all questions.
 type Asked = Result<Remote, ServiceError>;
 
 /// Asks for one article: GET where it may be published, then a probe.

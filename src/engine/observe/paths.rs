@@ -161,7 +161,8 @@ async fn ask_one<S: Service, D: Disk>(
     };
     match answer {
         Ok(Remote::Present(seen)) => Ok(Some(seen)),
-        Err(error) if error.stops_all() => {
+        // With a server error about one article, the others do not wait: the whole look counts such errors.
+        Err(error) if error.stops_all() && !error.is_server_error() => {
             Err(anyhow::Error::new(error)).context("failed to read the article")
         }
         Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign)

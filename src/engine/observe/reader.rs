@@ -11,7 +11,7 @@ use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
 use crate::state::store::{SeenBody, Store};
@@ -97,25 +97,26 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns whether the base already has the oddity of a file that is not ready: an article about git may show
-    /// conflict markers, the service may hold texts above its own limits, and an earlier kbsync sent texts that a ` #`
-    /// had cut.
+    /// conflict markers, and the service may hold texts above its own limits. A text that a ` #` cuts is only in files.
     fn belongs(&mut self, place: &Place, document: &Document) -> bool {
+        if document.check_cut_texts().is_err() {
+            return false;
+        }
         let Some(row) = self.row_of(place, document.id()) else {
             return false;
         };
-        let cut: Vec<&str> = document.cut_texts().map(|(key, _)| key).collect();
-        let known = |field: Field, text: &str, of: fn(&Version) -> &str| {
-            (text.chars().count() <= MAX_CHARS && !cut.contains(&field.key()))
+        let known = |text: &str, of: fn(&Version) -> &str| {
+            text.chars().count() <= MAX_CHARS
                 || [&row.local, &row.remote]
                     .into_iter()
                     .any(|version| of(version) == text)
         };
         let slug = document.slug().unwrap_or_default();
         let (intro, keywords) = (document.introtext(), document.keywords());
-        let fields = known(Field::Title, document.title(), |version| &version.title)
-            && known(Field::Slug, slug, |version| &version.slug)
-            && known(Field::Introtext, intro, |version| &version.introtext)
-            && known(Field::Keywords, keywords, |version| &version.keywords);
+        let fields = known(document.title(), |version| &version.title)
+            && known(slug, |version| &version.slug)
+            && known(intro, |version| &version.introtext)
+            && known(keywords, |version| &version.keywords);
         let marked = has_conflict_markers(document.text());
         if !fields || !marked {
             return fields;

@@ -336,7 +336,7 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
 }
 
 /// Makes the problem of an article that is left alone because its body is unknown.
-pub(super) fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
+fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
     let row = base.articles.get(&id);
     let path = row.map(|row| row.place.to_string()).unwrap_or_default();
     Problem::at(path, Some(id), format!("its body cannot be read: {why}"))

@@ -44,13 +44,8 @@ impl RealDisk {
 
     fn sweep_areas_and_folders(&self, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
         for area in [Area::Stage, Area::Displaced] {
-            if let Some(dir) = self.known_private(area)? {
-                for name in names(&dir, name_of(area))? {
-                    // A file that was kept for a person is no leftover.
-                    if !name.starts_with(FOUND) {
-                        self.sweep_name(&dir, &name, area, sweep);
-                    }
-                }
+            if let Err(error) = self.sweep_area(area, sweep) {
+                stays(&error);
             }
         }
         self.sweep_folder(At::Root, sweep)?;
@@ -66,6 +61,19 @@ impl RealDisk {
                         || error.kind == DiskErrorKind::NotFound => {}
                 // What waits in another folder does not wait for this one.
                 Err(error) => stays(&error),
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep_area(&self, area: Area, sweep: &mut Sweep<'_>) -> Result<(), DiskError> {
+        let Some(dir) = self.known_private(area)? else {
+            return Ok(());
+        };
+        for name in names(&dir, name_of(area))? {
+            // A file that was kept for a person is no leftover.
+            if !name.starts_with(FOUND) {
+                self.sweep_name(&dir, &name, area, sweep);
             }
         }
         Ok(())

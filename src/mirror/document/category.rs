@@ -80,19 +80,17 @@ impl CategoryDocument {
         &self.words.meta_description
     }
 
-    /// Checks the texts that differ from the base: their lengths, and that no ` #` cuts one. The service may hold texts
-    /// above its own limits, and an earlier kbsync sent texts that a ` #` had cut.
+    /// Checks the lengths of the texts that differ from the base, because the service may hold texts above its own limits;
+    /// and that no ` #` cuts a text.
     pub fn check(&self, base: Option<&CategoryVersion>) -> Result<(), NotReady> {
+        let texts = [(Field::Name, self.name()), (Field::Slug, self.slug())];
+        let texts = texts.map(|(field, text)| (field, text.unwrap_or_default()));
         let is_new =
             |(field, text): &(Field, &str)| base.is_none_or(|base| base.get(*field) != *text);
-        let name = (Field::Name, self.name().unwrap_or_default());
-        let slug = (Field::Slug, self.slug().unwrap_or_default());
-        check_lengths(&self.source.block, [name, slug].into_iter().filter(is_new))
+        check_lengths(&self.source.block, texts.into_iter().filter(is_new))
             .map_err(|problem| self.source.frame.in_file(problem))?;
-        let description = (Field::Description, self.description());
-        let meta = (Field::MetaDescription, self.meta_description());
-        let texts = [name, description, meta].into_iter().filter(is_new);
-        self.source.check_cut_texts(texts.map(|(field, _)| field))
+        let texts = [Field::Name, Field::Description, Field::MetaDescription];
+        self.source.check_cut_texts(&texts)
     }
 
     /// Returns the keys that are similar to kbsync's: each with its line and the key that was meant.

@@ -26,9 +26,6 @@ use splice::{Edit, Written};
 use uuid::Uuid;
 use values::{check_lengths, flag_of, id_of, text_of, title_of};
 
-/// The fields that a ` #` may cut unseen.
-const TEXTS: [Field; 3] = [Field::Title, Field::Introtext, Field::Keywords];
-
 /// kbsync's keys, in the order in which they are written.
 const KEYS: [&str; 7] = [
     "id",
@@ -174,7 +171,7 @@ impl Document {
         ];
         check_lengths(&self.source.block, texts)
             .map_err(|problem| self.source.frame.in_file(problem))?;
-        self.source.check_cut_texts(TEXTS)?;
+        self.check_cut_texts()?;
         if !has_conflict_markers(self.text()) {
             return Ok(());
         }
@@ -294,11 +291,10 @@ impl Document {
         self.source.near_keys(&KEYS)
     }
 
-    /// Returns the keys whose text is cut at a ` #` that was hardly meant as a comment, each with its line.
-    pub fn cut_texts(&self) -> impl Iterator<Item = (&str, usize)> {
-        let texts = TEXTS.map(Field::key);
-        let cut = self.source.cut_texts();
-        cut.filter(move |(key, _)| texts.contains(key))
+    /// Checks that no ` #` cuts a text.
+    pub fn check_cut_texts(&self) -> Result<(), NotReady> {
+        let texts = [Field::Title, Field::Introtext, Field::Keywords];
+        self.source.check_cut_texts(&texts)
     }
 
     /// Returns whether the file has CRLF line ends, according to its first line.

@@ -43,34 +43,24 @@ impl Source {
         splice::apply(self.frame.block(&self.text), &self.block, keys, edits, end)
     }
 
-    /// Returns the keys whose text is cut at a ` #` that was hardly meant as a comment, as in `title: Issue #12`: each
-    /// with its line in the file.
-    pub(super) fn cut_texts(&self) -> impl Iterator<Item = (&str, usize)> {
-        let before = self.frame.lines_before();
+    /// Checks that no text of these fields is cut at a ` #` that was hardly meant as a comment, as in
+    /// `title: Issue #12`.
+    pub(super) fn check_cut_texts(&self, fields: &[Field]) -> Result<(), NotReady> {
         let lines: Vec<&str> = self.frame.block(&self.text).lines().collect();
-        let cut = move |entry: &&Entry| {
+        let is_cut = |entry: &&Entry| {
             let behind = entry.spot.as_ref().zip(lines.get(entry.lines.start));
             let behind = behind.and_then(|(spot, line)| line.get(spot.end..));
             let comment = behind.and_then(|behind| behind.trim_start().strip_prefix('#'));
             matches!(entry.value, Value::Scalar(_, Style::Plain))
                 && comment.is_some_and(|text| !text.is_empty() && !text.starts_with([' ', '#']))
+                && fields.iter().any(|field| field.key() == entry.key)
         };
-        let cut = self.block.entries.iter().filter(cut);
-        cut.map(move |entry| (entry.key.as_str(), before + entry.lines.start + 1))
-    }
-
-    /// Checks that no ` #` cuts the text of a field.
-    pub(super) fn check_cut_texts(
-        &self,
-        fields: impl IntoIterator<Item = Field>,
-    ) -> Result<(), NotReady> {
-        let keys: Vec<&str> = fields.into_iter().map(Field::key).collect();
-        let Some((key, line)) = self.cut_texts().find(|(key, _)| keys.contains(key)) else {
+        let Some(cut) = self.block.entries.iter().find(is_cut) else {
             return Ok(());
         };
         Err(NotReady::at(
-            line,
-            format!("the text of `{key}` ends before the ` #`"),
+            self.frame.lines_before() + cut.lines.start + 1,
+            format!("the text of `{}` ends before the ` #`", cut.key),
             "put the text into quotes; for a comment, write a blank behind the `#`",
         ))
     }

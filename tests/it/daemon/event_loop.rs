@@ -662,7 +662,7 @@ async fn f025_a_start_whose_cycle_failed_does_not_wait_for_the_next_poll() {
                 assert!(!bench.status.snapshot().ready);
                 // The back-off: 15 s, then 30 s.
                 seconds(60).await;
-                let again = [Trigger::Rescan; 2].map(|by| (by, strings(&["whole"])));
+                let again = [Trigger::Poll; 2].map(|by| (by, strings(&["whole"])));
                 assert_eq!(bench.jobs()[1..], again);
                 assert!(bench.status.snapshot().ready);
                 seconds(3600).await;
@@ -981,7 +981,7 @@ async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
             seconds(3_600).await;
             let whole = |trigger| (trigger, strings(&["whole"]));
             // The back-off: 15 s, then 30 s.
-            let retried = [Trigger::Poll, Trigger::Rescan, Trigger::Rescan].map(whole);
+            let retried = [Trigger::Poll; 3].map(whole);
             assert_eq!(bench.jobs(), retried, "and that is all");
         })
         .await;

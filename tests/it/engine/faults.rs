@@ -262,6 +262,35 @@ async fn f025_questions_that_the_service_cannot_answer_stop_nothing_unless_there
 }
 
 #[tokio::test]
+async fn f025_where_a_body_cannot_be_read_nothing_is_deleted() {
+    let world = hostile::world().await;
+    world.sandbox().habits().bodies = false;
+    world.sandbox().habits().category_bodies = false;
+    let category = world.category("a");
+    let one = world.article(category, "one", "<p>old</p>");
+    let removed = world.article(category, "removed", "<p>old</p>");
+    let gone = world.article(category, "gone", "<p>old</p>");
+    hostile::sync(&world).await;
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>new</p>".into());
+    world.remove("a/removed.html");
+    world.sandbox().remove(gone);
+    let get = Matcher::new("GET", &format!("/api/article/{one}"));
+    let broken = FaultKind::Status(500, String::new());
+    world.sandbox().inject(Fault::always(get, broken));
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.requests.delete, 0, "{report:#?}");
+    assert!(world.sandbox().article(removed).is_some());
+    assert!(world.read("a/gone.html").contains("old"));
+    assert_eq!(report.outcome.number(), 5, "{report:#?}");
+    world.sandbox().clear_faults();
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, ExitCode::Done, "{report:#?}");
+    assert!(world.sandbox().article(removed).is_none());
+}
+
+#[tokio::test]
 async fn f025_a_service_that_stores_nothing_is_tried_with_three_articles() {
     let world = hostile::world().await;
     let category = world.category("a");

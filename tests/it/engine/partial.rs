@@ -101,6 +101,25 @@ async fn a_saved_file_costs_one_read_and_one_write() {
 }
 
 #[tokio::test]
+async fn f025_a_saved_file_whose_article_cannot_be_shown_delays_no_other_one() {
+    let scene = scene(Habits::default()).await;
+    let world = &scene.world;
+    world.edit("a/one.html", "One.", "Mine.");
+    world.edit("a/two.html", "One.", "Mine.");
+    let get = Matcher::new("GET", &format!("/api/article/{}", scene.ids[0]));
+    let broken = FaultKind::Status(500, String::new());
+    world.sandbox().inject(Fault::always(get, broken));
+    let report = scene.glance(&["a/one.html", "a/two.html"]).await;
+    let text = |id| world.sandbox().article(id).expect("there").text;
+    assert_eq!(
+        text(scene.ids[1]),
+        BODY.replace("One.", "Mine."),
+        "{report:#?}"
+    );
+    assert!(report.is_complete(), "{report:#?}");
+}
+
+#[tokio::test]
 async fn what_a_colleague_changed_meanwhile_is_merged_or_a_conflict() {
     let scene = scene(Habits::default()).await;
     let world = &scene.world;

@@ -133,6 +133,9 @@ impl Left {
         words.add(&world.kb.tokens());
         reachable.add(&world.mirror.all_tokens());
         reachable.add(&world.kb.tokens());
+        for category in world.kb.categories.values() {
+            reachable.read(category.version.name.as_bytes());
+        }
         Self {
             words,
             reachable,
