@@ -43,8 +43,10 @@ impl WorkQueue {
         if is_complete {
             self.done(&job.scope, now.steady);
         } else if outcome.outage.is_some() {
-            // No work was done, so pushes go first again.
-            self.full_cycle_since = None;
+            if job.scope.is_poll() {
+                // No work was done, so pushes go first again.
+                self.full_cycle_since = None;
+            }
             self.add_earlier(running);
             match job.scope {
                 Scope::Everything => self.want(job.trigger),
