@@ -8,11 +8,11 @@ use super::git::View;
 use super::job::{Approval, CycleCommand, CycleOutcome, Job, OpenItems, Scope, request_for};
 use super::outage::Outage;
 use crate::config::Root;
-use crate::engine::report::Report;
+use crate::engine::report::{Line, Report};
 use crate::engine::settings::{Cause, CycleRequest};
 use crate::engine::{Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
-use crate::reconcile::plan::Plan;
+use crate::reconcile::plan::{HoldRule, Plan};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use std::sync::Arc;
@@ -166,7 +166,8 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         let found = self.engine.cycle_until_settled(request).await?;
         let met = found.service_failure();
         let met = met.and_then(|(kind, _)| Outage::of(kind));
-        let is_cut_off = found.stopped.is_some() || found.coverage.has_doubt;
+        let waits = |line: &Line| line.rule == Some(HoldRule::Doubt);
+        let is_cut_off = found.stopped.is_some() || found.actions.iter().any(waits);
         report.add(found);
         if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
             // An unused approval must not release a later action.

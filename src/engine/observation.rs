@@ -225,7 +225,8 @@ impl Observation {
 
     /// Casts doubt on the look because of an error. Such a cycle deletes nothing.
     fn doubt_for(&mut self, error: &ServiceError) {
-        self.doubt = Some(format!("the service could not be asked ({error})"));
+        let why = || format!("the service could not be asked ({error})");
+        self.doubt.get_or_insert_with(why);
     }
 
     /// Ends the look because of an error.

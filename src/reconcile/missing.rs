@@ -246,12 +246,12 @@ pub(super) fn unknown_article_id(
     answer: &Remote,
 ) -> Outcome {
     let reason = match answer {
-        Remote::NotVisible(why) => format!(
-            "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
-        ),
-        Remote::Unknown(why) => {
+        Remote::Unknown(why) if !planner.world.remote.unreadable.contains(&id) => {
             format!("it has the id of an article that was not read in this sync ({why})")
         }
+        Remote::NotVisible(why) | Remote::Unknown(why) => format!(
+            "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
+        ),
         Remote::Foreign | Remote::Gone | Remote::Present(_) => format!(
             "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
         ),
