@@ -1,13 +1,12 @@
 //! Waits, retries, and the budget as the client spends it.
 
 use super::super::{
-    ArticlePatch, ErrorKind, ListRequest, Purpose, Service as _, ServiceRead as _,
-    ServiceWrite as _,
+    ArticlePatch, ErrorKind, Purpose, Service as _, ServiceRead as _, ServiceWrite as _,
     budget::{Budget, BudgetLimits, clock::Clock, clocks::TokioClock},
     client::{Client, ClientError, ClientOptions, WaitReason},
     token::Token,
 };
-use super::{CANARY, Reply, Responder, Setup, article_id, article_json, workspace_id};
+use super::{CANARY, Reply, Responder, Setup, article_id, article_json, listings};
 use std::{
     collections::BTreeSet,
     sync::{
@@ -243,14 +242,7 @@ async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() 
             };
             options.budget = Budget::in_memory(limits, clock);
         });
-        let request = ListRequest {
-            workspace: workspace_id(),
-            categories: Vec::new(),
-            validator: None,
-            known: None,
-            purpose: Purpose::Poll,
-        };
-        let end = setup.client.list(&request, &mut |_| {}).await;
+        let end = setup.client.list(&listings::request(), &mut |_| {}).await;
         assert_eq!(end.is_ok(), whole, "{end:?}");
         assert_eq!(service.count(), sent, "with {per_day} a day");
     }
@@ -432,14 +424,7 @@ async fn a_service_that_falls_silent_in_an_answer_is_reported() {
         let service = Responder::script(vec![reply]).await;
         let setup = service.client();
         if is_listing {
-            let request = ListRequest {
-                workspace: workspace_id(),
-                categories: Vec::new(),
-                validator: None,
-                known: None,
-                purpose: Purpose::Poll,
-            };
-            let end = setup.client.list(&request, &mut |_| {}).await;
+            let end = setup.client.list(&listings::request(), &mut |_| {}).await;
             end.expect_err("silent");
         } else {
             let read = setup.client.article(article_id(1), Purpose::Push).await;

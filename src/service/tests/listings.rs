@@ -10,7 +10,7 @@ use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_i
 use crate::model::{ArticleId, Fingerprint};
 use std::{fmt::Write as _, sync::Arc};
 
-fn request() -> ListRequest {
+pub(super) fn request() -> ListRequest {
     ListRequest {
         workspace: workspace_id(),
         categories: vec![category_id(1), category_id(2)],
