@@ -91,7 +91,8 @@ impl Job {
     }
 
     /// Returns the share of the budget to use. A start and a rescan may spend the reserve: changed files without an event
-    /// are to be pushed. After a failure, both are retried as polls. Every other full cycle may wait for the next day, so a lack of budget is no outage for it.
+    /// are to be pushed. After a failure, both are retried as polls. A lack of budget is no outage for a poll, because it
+    /// may wait for the next day.
     pub fn purpose(&self) -> Purpose {
         match (&self.scope, self.trigger) {
             (Scope::Everything, Trigger::Watch | Trigger::Manual | Trigger::Poll) => Purpose::Poll,
