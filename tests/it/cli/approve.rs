@@ -226,6 +226,25 @@ fn an_approval_stands_if_the_cycle_failed() {
 }
 
 #[test]
+fn an_approval_stands_if_a_doubt_held_the_deletions() {
+    let (service, mut kb, ids) = held();
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    // The service cannot say whether this article is there.
+    service.sandbox.unpublish(ids[7]);
+    for method in ["GET", "PUT"] {
+        let on = Matcher::new(method, &format!("/api/article/{}", ids[7]));
+        let broken = FaultKind::Status(500, String::new());
+        service.sandbox.inject(Fault::always(on, broken));
+    }
+    kb.run(&["approve", "--yes"]).exits(5);
+    let is_there = |id: &Uuid| service.sandbox.article(*id).is_some();
+    assert!(ids.iter().all(is_there));
+    service.sandbox.clear_faults();
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(ids.iter().filter(|id| is_there(id)).count(), 3);
+}
+
+#[test]
 fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
     let (service, kb, _) = held();
     kb.run(&["sync", "start/n2.html"]).exits(3);

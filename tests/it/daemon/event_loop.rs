@@ -56,6 +56,8 @@ struct Script {
     full: Vec<Job>,
     /// The end of the outage, and its kind.
     down_until: Option<(Instant, Outage)>,
+    /// The outage that each cycle over paths meets.
+    paths_down: Option<Outage>,
     /// Whether each full cycle fails in one of the workspaces.
     full_cycles_fail: bool,
     /// Why each full cycle leaves an action to the next one.
@@ -205,7 +207,9 @@ impl CycleRunner for Fake {
             let down = script
                 .down_until
                 .filter(|(until, _)| Instant::now() < *until);
-            (script.takes, down.map(|(_, outage)| outage))
+            let of_paths = script.paths_down;
+            let of_paths = of_paths.filter(|_| matches!(job.scope, Scope::Paths(_)));
+            (script.takes, down.map(|(_, outage)| outage).or(of_paths))
         };
         self.progress.send(Progress::Phase {
             name: "pushing".to_owned(),
@@ -961,6 +965,22 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                     .text(&bench.status.snapshot(), BudgetLeft::default(), now);
             let text = text.expect("text");
             assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_a_saved_file_that_always_meets_an_outage_puts_off_no_poll() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            bench.script.lock().expect("script").paths_down = Some(Outage::Unreachable);
+            bench.touch("a/b.html").await;
+            seconds(3_600).await;
+            let jobs = bench.jobs();
+            let polls = jobs.iter().filter(|(trigger, _)| *trigger == Trigger::Poll);
+            assert!(polls.count() > 1, "{jobs:?}");
         })
         .await;
 }
