@@ -22,8 +22,8 @@ pub(super) const MIRROR_READ: &str = "mirror_read";
 /// The state's key for the ignore rules of the last cycle over everything.
 pub(super) const IGNORE_RULES: &str = "ignore_rules";
 
-/// The number of server errors about single articles that ends a look, or the requests of a plan.
-pub(super) const MAX_SERVER_ERRORS: usize = 3;
+/// The number of server errors about single articles that ends a cycle's requests.
+const MAX_SERVER_ERRORS: usize = 3;
 
 /// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,10 +115,18 @@ pub(super) struct ServiceSide {
     pub(super) entries: Option<Vec<ListingEntry>>,
     /// The reason to send no more requests.
     pub(super) stop: Option<Stop>,
-    /// The number of questions about single articles that met a server error.
-    pub(super) server_errors: usize,
+    /// The number of server errors (500, 502 or 504) about single articles.
+    server_errors: usize,
     /// The number of listed articles whose bodies, or whose new categories, were not read.
     pub(super) not_fetched: usize,
+}
+
+impl ServiceSide {
+    /// Counts a server error about one article, and returns whether the cycle sends no more requests.
+    pub(super) fn count_server_error(&mut self) -> bool {
+        self.server_errors += 1;
+        self.server_errors >= MAX_SERVER_ERRORS
+    }
 }
 
 impl Observation {
@@ -212,15 +220,14 @@ impl Observation {
         self.service.read_first.extend(unclaimed);
     }
 
-    /// Returns whether an error about one article ends the look. The other questions do not wait for a service that is
-    /// unable to answer one, unless several fail; but the cycle deletes nothing.
-    pub(super) fn is_ended_by(&mut self, error: &ServiceError) -> bool {
+    /// Notes an error about one article, and returns whether it ends the look. The other questions do not wait for a
+    /// service that is unable to answer one, unless several fail; but the cycle deletes nothing.
+    pub(super) fn note_error(&mut self, error: &ServiceError) -> bool {
         if !error.is_server_error() {
             return error.stops_all();
         }
         self.doubt_for(error);
-        self.service.server_errors += 1;
-        self.service.server_errors >= MAX_SERVER_ERRORS
+        self.service.count_server_error()
     }
 
     /// Casts doubt on the look because of an error. Such a cycle deletes nothing.

@@ -22,7 +22,7 @@ pub(super) use checkout::other_checkout;
 pub(super) use conflict::remove_settled_copies;
 pub(super) use finish_cycle::{PlanSummary, finish_cycle, refresh_stamps};
 
-use crate::engine::observation::{Extent, MAX_SERVER_ERRORS, Observation};
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::reasons::put_below;
 use crate::engine::report::{Line, Report, Status};
@@ -344,11 +344,9 @@ fn not_written(error: &DiskError) -> StepResult {
 /// Returns the result of a failed read or write of one article. The articles behind it do not wait for a service that
 /// is unable to read or to store it, unless several fail.
 fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> StepResult {
-    if error.is_server_error() {
-        state.obstacles.server_errors += 1;
-        if state.obstacles.server_errors < MAX_SERVER_ERRORS && state.to_send > 1 {
-            return StepResult::Unsafe(error.to_string());
-        }
+    let service = &mut state.observed.service;
+    if error.is_server_error() && !service.count_server_error() && state.to_send > 1 {
+        return StepResult::Unsafe(error.to_string());
     }
     failed(error)
 }

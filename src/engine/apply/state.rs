@@ -92,8 +92,6 @@ pub(super) struct Obstacles {
     pub(super) stop: Option<Stop>,
     /// The reason to leave the mirror unchanged from now on.
     pub(super) mirror_stop: Option<Stop>,
-    /// The number of articles that failed with a server error (500, 502 or 504).
-    pub(super) server_errors: usize,
     /// The reason to delete nothing more in this cycle.
     pub(super) doubt: Option<String>,
     /// Folders whose category step failed: steps that depend on them wait.

@@ -71,7 +71,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     .note(Target::Article(question.id), noted);
                 observed.remote.articles.insert(question.id, answer);
             }
-            Err(error) if observed.is_ended_by(&error) => {
+            Err(error) if observed.note_error(&error) => {
                 observed.stop_for(error);
                 break;
             }

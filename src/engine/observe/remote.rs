@@ -280,7 +280,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
             Ok(_) => observed
                 .problems
                 .push(unread(id, base, "the answer has none")),
-            Err(error) if observed.is_ended_by(&error) => {
+            Err(error) if observed.note_error(&error) => {
                 observed.stop_for(error);
                 break;
             }
