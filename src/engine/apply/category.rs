@@ -4,15 +4,14 @@
 use super::category_files::{NewYaml, scanned_yaml, settle_here, write_yaml};
 use super::guard_read::mark_for_reading;
 use super::record::category_row;
-use super::{ApplyState, StepResult, failed, not_done, not_written};
+use super::{ApplyState, NotDone, StepResult, failed, not_done};
 use crate::engine::Engine;
 use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
 use crate::engine::pending::{
     MAX_RETRIES, may_repeat, post_until_answered, wait_to_repeat, worth_another_look,
 };
-use crate::engine::settings::InMotion;
-use crate::mirror::disk::{Disk, DiskError};
+use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Field, Place, Side, Texts};
@@ -20,7 +19,7 @@ use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, Listed, NewCategory, Purpose, RemoteCategory, Service,
 };
-use crate::state::{Deed, StateError};
+use crate::state::Deed;
 use std::time::Duration;
 
 /// A folder that is to be a category.
@@ -35,7 +34,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     action: &Action,
     new: &NewFolder<'_>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     let (folder, version) = (new.folder, new.version);
     let request = NewCategory {
         workspace: engine.settings.workspace,
@@ -56,7 +55,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
             error.message, version.slug
         );
     }
-    not_done(&mut engine.store, action, error, state)
+    Err(not_done(&mut engine.store, action, error, state))
 }
 
 fn category_created<D: Disk>(
@@ -64,7 +63,7 @@ fn category_created<D: Disk>(
     new: &NewFolder<'_>,
     created: RemoteCategory,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     let (folder, id, now) = (new.folder, created.id, journal.store.now());
     let row = CategoryRow {
         id,
@@ -94,13 +93,11 @@ fn category_created<D: Disk>(
         seen: (Side::Both, "create"),
     };
     // The state knows the category; the next cycle writes the file.
-    let Err(error) = write_yaml(journal, &yaml, Vec::new(), state) else {
-        return Ok(StepResult::Done(None));
+    let Err(why) = write_yaml(journal, &yaml, Vec::new(), state) else {
+        return Ok(None);
     };
     let what = format!("the category is created, but {folder}/{CATEGORY_FILE} is not written yet");
-    Ok(state
-        .obstacles
-        .outcome_without_file(&what, unwritten(error)?))
+    state.obstacles.outcome_without_file(&what, why)
 }
 
 /// Brings the two sides of a category together: folder, `_category.yaml`, then the service.
@@ -109,46 +106,18 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
     action: &Action,
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
-    let result = if is_in_motion(settle, state) {
-        Some(StepResult::Retry(
-            "a file in it is being written".to_owned(),
-        ))
-    } else {
-        let here = settle_here(&mut engine.journal(), settle, state);
-        here.err().map(unwritten).transpose()?
-    };
-    if let Some(result) = result {
+) -> StepResult {
+    if let Err(why) = settle_here(&mut engine.journal(), settle, state) {
         state.obstacles.block_category(settle);
-        return Ok(result);
+        return Err(why);
     }
     if settle.send.is_empty() {
-        return Ok(StepResult::Done(None));
+        return Ok(None);
     }
     if let Some(stop) = &state.obstacles.stop {
-        return Ok(StepResult::Retry(stop.message.clone()));
+        return Err(NotDone::Retry(stop.message.clone()));
     }
     send_category(engine, action, settle, state).await
-}
-
-/// Returns whether a folder is to be renamed while a file in it is being written.
-fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
-    let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
-        return false;
-    };
-    let in_motion = InMotion::new(&state.observed.request.in_motion);
-    from != to && (in_motion.is_about(from) || in_motion.is_about(to))
-}
-
-/// Returns the result of a failed write to a category's folder or file.
-fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
-    if error.is::<StateError>() {
-        return Err(error);
-    }
-    Ok(match error.downcast::<DiskError>() {
-        Ok(error) => not_written(&error),
-        Err(error) => StepResult::Failed(format!("{error:#}")),
-    })
 }
 
 /// Sends the changed fields of a category, and records the response.
@@ -157,19 +126,15 @@ async fn send_category<S: Service, D: Disk>(
     action: &Action,
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     let folder = settle.to.as_ref().unwrap_or(&settle.seen.slug);
     let file = Place::new(folder.as_str(), CATEGORY_FILE);
-    if let Err(error) = engine.journal().sync_files(&[&file]) {
-        return Ok(not_written(&error));
-    }
-    if let Some(result) = ensure_category_seen(engine, settle, state).await {
-        return Ok(result);
-    }
+    engine.journal().sync_files(&[&file])?;
+    ensure_category_seen(engine, settle, state).await?;
     let store = &mut engine.store;
     keep_theirs(store, (settle.id, folder), "replaced", &settle.seen)?;
     match put_category(engine, settle, state).await {
-        Ok(None) => Ok(category_changed()),
+        Ok(None) => Err(category_changed()),
         Ok(Some(category)) => {
             let now = engine.store.now();
             let answer = (category.version, category.revision);
@@ -187,11 +152,11 @@ async fn send_category<S: Service, D: Disk>(
                 tx.event(&deed)
             })?;
             state.observed.base.categories.insert(settle.id, row);
-            Ok(StepResult::Done(None))
+            Ok(None)
         }
         // The next cycle reads the category, and sees the outcome.
-        Err(error) if error.response_lost => Ok(failed(error)),
-        Err(error) => not_done(&mut engine.store, action, error, state),
+        Err(error) if error.response_lost => Err(failed(error)),
+        Err(error) => Err(not_done(&mut engine.store, action, error, state)),
     }
 }
 
@@ -206,24 +171,24 @@ async fn ensure_category_seen<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
-) -> Option<StepResult> {
+) -> Result<(), NotDone> {
     if is_category_seen(engine.settings.guard_window, settle.id, state) {
-        return None;
+        return Ok(());
     }
     match look_at_category(&engine.service, settle.id, state).await {
-        Ok(category) if category.version == settle.seen => None,
-        Ok(_) => Some(category_changed()),
+        Ok(category) if category.version == settle.seen => Ok(()),
+        Ok(_) => Err(category_changed()),
         // A category that cannot be read stops only itself.
         Err(error) if error.kind == ErrorKind::Unreadable => {
-            Some(StepResult::Failed(error.to_string()))
+            Err(NotDone::Failed(error.to_string()))
         }
-        Err(error) => Some(failed(error)),
+        Err(error) => Err(failed(error)),
     }
 }
 
-/// Returns the result of a step whose category changed on the service.
-fn category_changed() -> StepResult {
-    StepResult::Overtaken("the category changed on the service since it was read".to_owned())
+/// Returns the reason to leave a category alone that changed on the service.
+fn category_changed() -> NotDone {
+    NotDone::Overtaken("the category changed on the service since it was read".to_owned())
 }
 
 /// Reads a category. The response has its articles as well; some may have changed since they were listed.

@@ -1,12 +1,13 @@
 //! A category in the mirror: makes or renames its folder, and edits its `_category.yaml`, if the file is still as
 //! scanned. Both versions of the file go into the history.
 
-use super::ApplyState;
 use super::record::{category_row, row_renamed, rows_along, rows_moved};
+use super::{ApplyState, NotDone};
 use crate::engine::form::{MAX_YAML, category_file, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -21,7 +22,10 @@ pub(super) fn settle_here<D: Disk>(
     journal: &mut Journal<'_, D>,
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
+) -> Result<(), NotDone> {
+    if is_in_motion(settle, state) {
+        return Err(NotDone::Retry("a file in it is being written".to_owned()));
+    }
     let home = settle.from.as_ref().or(settle.to.as_ref());
     let scanned = home.and_then(|folder| scanned_yaml(folder, state));
     let scanned = scanned.as_ref();
@@ -60,6 +64,15 @@ pub(super) fn settle_here<D: Disk>(
     Ok(())
 }
 
+/// Returns whether a folder is to be renamed while a file in it is being written.
+fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
+    let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
+        return false;
+    };
+    let in_motion = InMotion::new(&state.observed.request.in_motion);
+    from != to && (in_motion.is_about(from) || in_motion.is_about(to))
+}
+
 /// Returns the side that has the written words, and the cause, for the history. The service has them only after the
 /// PUT.
 fn seen(settle: &SettleCategory, is_known: bool, is_there: bool) -> (Side, &'static str) {
@@ -77,7 +90,7 @@ fn change_folder<D: Disk>(
     to: &str,
     scanned: Option<&LocalCategory>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
+) -> Result<(), NotDone> {
     if let Some(from) = &settle.from {
         if settle.write {
             // Check before anything moves: a file that was edited since is left to the next cycle.
@@ -109,7 +122,7 @@ fn move_folder<D: Disk>(
     to: &str,
     scanned: Option<&LocalCategory>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
+) -> Result<(), NotDone> {
     // Without a `slug:` line in the file, the folder's name is the slug.
     let lined = has_slug(journal.disk, from).unwrap_or(scanned.is_some());
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
@@ -207,17 +220,17 @@ fn read_yaml(
     disk: &impl Disk,
     folder: &str,
     scanned: Option<&LocalCategory>,
-) -> anyhow::Result<Option<Content>> {
+) -> Result<Option<Content>, NotDone> {
     let at = At::Folder(folder);
     let path = format!("{folder}/{CATEGORY_FILE}");
     let existing = match disk.look(at, CATEGORY_FILE)? {
         Some(_) => Some(disk.read(at, CATEGORY_FILE, MAX_YAML)?),
         None => None,
     };
-    anyhow::ensure!(
-        existing.as_ref().is_none_or(|content| content.whole),
-        "{path} is larger than {MAX_YAML} bytes"
-    );
+    if existing.as_ref().is_some_and(|content| !content.whole) {
+        let why = format!("{path} is larger than {MAX_YAML} bytes");
+        return Err(NotDone::Failed(why));
+    }
     let found = existing.as_ref().map(|content| content.bytes.as_slice());
     if !is_as_scanned(found, scanned) {
         return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
@@ -231,13 +244,14 @@ pub(super) fn write_yaml<D: Disk>(
     new: &NewYaml<'_>,
     mut rows: Vec<RowChange>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
+) -> Result<(), NotDone> {
     let (folder, id, version) = (new.folder, new.id, new.version);
     let existing = read_yaml(journal.disk, folder, new.scanned)?;
     let document = existing
         .as_ref()
         .map(|content| CategoryDocument::parse(&content.bytes))
-        .transpose()?;
+        .transpose()
+        .map_err(|problem| NotDone::Failed(problem.to_string()))?;
     // A missing file comes back as it was.
     let last = match &document {
         Some(_) => None,
@@ -255,8 +269,8 @@ pub(super) fn write_yaml<D: Disk>(
         bodies: vec![source.clone()],
         seen: None,
     };
-    if let (Some(content), Some(document)) = (&existing, &document) {
-        let replaced = std::str::from_utf8(&content.bytes)?;
+    if let Some(document) = &document {
+        let replaced = document.source();
         let words = words_of(document, new.named);
         let cause = if new.before == Some(&words) {
             "replaced"

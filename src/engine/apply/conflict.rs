@@ -4,7 +4,7 @@
 //! belongs to the person who edited it, and a newer version of the service gets another name. The choice of conflicts
 //! is made elsewhere. See `docs/decisions/07-conflict-copies.md`.
 
-use super::{ApplyState, not_written, text};
+use super::{ApplyState, text};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history;
 use crate::engine::journal::Journal;
@@ -40,9 +40,9 @@ pub(super) fn show_conflict<D: Disk>(
         }
         let body = text(journal.store, seen.version.text)?;
         let source = copy_text(conflict.id, &seen.version, seen.flags, body);
-        match write_copy(journal, conflict, copy, &source)? {
+        match write_copy(journal, conflict, copy, &source) {
             Ok(name) => written = Some(name),
-            Err(error) => return Ok(Some(no_copy(&error, state))),
+            Err(error) => return Ok(Some(no_copy(&error.downcast()?, state))),
         }
     }
     let now = journal.store.now();
@@ -91,7 +91,7 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
 
 /// Returns the reason for a missing copy, and notes the obstacle for the rest of the cycle.
 fn no_copy(error: &DiskError, state: &mut ApplyState<'_>) -> String {
-    state.obstacles.note(&not_written(error));
+    state.obstacles.note(&error.into());
     format!("the copy could not be written: {}", error.in_words())
 }
 
@@ -103,22 +103,19 @@ pub(super) fn write_copy<D: Disk>(
     conflict: &Conflict,
     copy: &str,
     source: &str,
-) -> anyhow::Result<Result<String, DiskError>> {
+) -> anyhow::Result<String> {
     let at = At::Folder(&conflict.place.folder);
     let mut name = copy.to_owned();
     let mut number = 0;
     let over = loop {
-        let present = match copy_at(journal.disk, at, &name) {
-            Ok(present) => present,
-            Err(error) => return Ok(Err(error)),
-        };
-        let Some(present) = present else {
+        let Some(present) = copy_at(journal.disk, at, &name)? else {
             break None;
         };
         // A killed run may have written the copy, and not made it durable: a copy lost with the power would look
         // removed by a person.
         if present.bytes == source.as_bytes() {
-            return Ok(journal.disk.sync_folder(at).map(|()| name));
+            journal.disk.sync_folder(at)?;
+            return Ok(name);
         }
         if is_as_written(journal.store, &present, conflict.id)? {
             break Some(KnownFile::of(present.stamp, &present.bytes));
@@ -130,12 +127,9 @@ pub(super) fn write_copy<D: Disk>(
     let place = Place::new(&conflict.place.folder, &name);
     let bytes = source.as_bytes();
     let like = Some(&conflict.place);
-    let change = match journal.stage(&place, bytes, like, Durability::Now)? {
-        Ok(staged) => staged.over(over),
-        Err(error) => return Ok(Err(error)),
-    };
-    let written = journal.change_file(change)?;
-    Ok(written.map(|_stamp| name))
+    let staged = journal.stage(&place, bytes, like, Durability::Now)??;
+    journal.change_file(staged.over(over))??;
+    Ok(name)
 }
 
 /// Returns whether a person edited the copy. A copy that cannot be read counts as unedited: its write reports why.

@@ -4,7 +4,7 @@
 //! category. So after a lost response the POST is sent again, in this cycle or a later one, and a 422 means that an
 //! earlier try may have arrived. The next listing shows whether it did (`pending::creations`).
 
-use super::{ApplyState, StepResult, file_changed, not_done, not_written, wait_for_person};
+use super::{ApplyState, NotDone, StepResult, not_done, park};
 use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::journal::Journal;
@@ -35,29 +35,24 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
-    if let Err(result) = remove_old_id(&mut engine.journal(), new, state)? {
-        return Ok(result);
-    }
+) -> StepResult {
+    remove_old_id(&mut engine.journal(), new, state)?;
     let mut creations = engine.store.creations()?.into_iter();
     let category = new.file.version.category;
     let begun = creations.find(|creation| creation.is_at(category, &new.place.file));
     let row = match begun {
         Some(Creation { row: Some(row), .. }) => row,
-        begun => match post(engine, new, begun, state).await? {
-            Ok(row) => row,
-            Err(result) => return Ok(result),
-        },
+        begun => post(engine, new, begun, state).await?,
     };
     state.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
     let defaults = engine.settings.new_articles;
     // The article exists and is recorded; a failure of its file is left to the next cycle.
-    let row = match write_id(&mut engine.journal(), defaults, new, &row, state)? {
+    let row = match write_id(&mut engine.journal(), defaults, new, &row, state) {
         Ok(row) => row,
-        Err(result) => {
+        Err(why) => {
             let what = "the article is created, but its id is not in the file yet";
-            return Ok(state.obstacles.outcome_without_file(what, result));
+            return state.obstacles.outcome_without_file(what, why);
         }
     };
     if let Some(old) = new.instead_of {
@@ -71,10 +66,9 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     if has_changed || !is_as_sent {
         // Another look at once takes the later changes of both sides.
         state.report.overtaken.insert(new.action.path.clone());
-        let note = "as first sent; later changes follow";
-        return Ok(StepResult::Done(Some(note.to_owned())));
+        return Ok(Some("as first sent; later changes follow".to_owned()));
     }
-    Ok(StepResult::Done(None))
+    Ok(None)
 }
 
 /// Removes the id of the deleted article from the file: after a crash, it would pair the file with the deleted article.
@@ -82,26 +76,20 @@ fn remove_old_id<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &New<'_>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<(), StepResult>> {
+) -> Result<(), NotDone> {
     if new.instead_of.is_none() {
-        return Ok(Ok(()));
+        return Ok(());
     }
-    let (content, document) = match file_at(journal.disk, new.place) {
-        Ok(found) => found,
-        Err(result) => return Ok(Err(result)),
-    };
+    let (content, document) = file_at(journal.disk, new.place)?;
     if document.id().is_none() {
-        return Ok(Ok(()));
+        return Ok(());
     }
     let source = document.without_id();
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let written = journal.write_file(new.place, source.as_bytes(), Some(over), Vec::new())?;
-    Ok(written
-        .map(|stamp| {
-            let stamps = &mut state.observed.mirror.stamps;
-            stamps.insert(new.place.clone(), stamp);
-        })
-        .map_err(|error| not_written(&error)))
+    let stamp = journal.write_file(new.place, source.as_bytes(), Some(over), Vec::new())??;
+    let stamps = &mut state.observed.mirror.stamps;
+    stamps.insert(new.place.clone(), stamp);
+    Ok(())
 }
 
 /// Sends the POST, with retries. Returns the article's row.
@@ -110,7 +98,7 @@ async fn post<S: Service, D: Disk>(
     new: &New<'_>,
     begun: Option<Creation>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
+) -> Result<Box<ArticleRow>, NotDone> {
     let text = super::text(&engine.store, new.file.version.text)?;
     let has_earlier_try = begun.is_some();
     let (creation, sent) = begin_creation(&mut engine.store, new, begun, &text)?;
@@ -121,8 +109,8 @@ async fn post<S: Service, D: Disk>(
     let (answer, is_lost) = post_until_answered(&*engine.clock, &path, create).await;
     let error = match answer {
         Ok(article) => {
-            let row = record_answer(&mut engine.store, new, creation, &sent, article)?;
-            return Ok(Ok(row));
+            let row = record_answer(&mut engine.store, new, creation, &sent, article);
+            return Ok(row?);
         }
         Err(error) => error,
     };
@@ -136,15 +124,15 @@ async fn post<S: Service, D: Disk>(
              is none, edit the file, and kbsync tries again",
             error.message
         );
-        return wait_for_person(&mut engine.store, new.action, reason).map(Err);
+        return Err(park(&mut engine.store, new.action, reason, true));
     } else if error.kind == ErrorKind::Refused {
         let reason = format!(
             "the service did not answer, and then refused it ({}); the next look shows whether the new article arrived",
             error.message
         );
-        return Ok(Err(StepResult::Overtaken(reason)));
+        return Err(NotDone::Overtaken(reason));
     }
-    not_done(&mut engine.store, new.action, error, state).map(Err)
+    Err(not_done(&mut engine.store, new.action, error, state))
 }
 
 /// Stores the content to send. It goes to the address of the first try, because only that slug shows whether a try
@@ -228,13 +216,10 @@ fn write_id<D: Disk>(
     new: &New<'_>,
     row: &ArticleRow,
     state: &ApplyState<'_>,
-) -> anyhow::Result<Result<ArticleRow, StepResult>> {
-    let (content, document) = match file_at(journal.disk, new.place) {
-        Ok(found) => found,
-        Err(result) => return Ok(Err(result)),
-    };
+) -> Result<ArticleRow, NotDone> {
+    let (content, document) = file_at(journal.disk, new.place)?;
     if !is_scanned(new, &content, &document, state) {
-        return Ok(Err(file_changed()));
+        return Err(NotDone::file_changed());
     }
     let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
     let as_enabled = had.enabled.or(defaults.enabled) == wish.enabled.or(Some(true));
@@ -270,10 +255,8 @@ fn write_id<D: Disk>(
     rows.push(RowChange::Article(Box::new(row.clone())));
     rows.push(RowChange::Created(row.id));
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let written = journal.write_file(new.place, source.as_bytes(), Some(over), rows)?;
-    Ok(written
-        .map(|_stamp| row)
-        .map_err(|error| not_written(&error)))
+    journal.write_file(new.place, source.as_bytes(), Some(over), rows)??;
+    Ok(row)
 }
 
 /// Returns whether a file is still the scanned one, even if it was saved since, and not another file that was moved to
@@ -294,11 +277,9 @@ fn is_scanned(
 }
 
 /// Returns the present file of a new article.
-fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), StepResult> {
-    let content = disk
-        .read(At::Folder(&place.folder), &place.file, MAX_FILE)
-        .map_err(|error| not_written(&error))?;
-    let document =
-        Document::parse_leniently(&content.bytes).map_err(|_not_ready| file_changed())?;
+fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), NotDone> {
+    let content = disk.read(At::Folder(&place.folder), &place.file, MAX_FILE)?;
+    let document = Document::parse_leniently(&content.bytes);
+    let document = document.map_err(|_not_ready| NotDone::file_changed())?;
     Ok((content, document))
 }

@@ -3,7 +3,7 @@
 //! A DELETE is final (`docs/api.md`, A4.8): the last version is stored in the history first.
 
 use super::send::send_seen;
-use super::{ApplyState, StepResult, not_written};
+use super::{ApplyState, NotDone, StepResult};
 use crate::engine::Engine;
 use crate::engine::history::ended::noted;
 use crate::engine::journal::Journal;
@@ -26,9 +26,9 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     place: &Place,
     seen: &Seen,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     if is_pending(&engine.store, id)? {
-        return Ok(StepResult::Retry(PENDING.to_owned()));
+        return Err(NotDone::Retry(PENDING.to_owned()));
     }
     engine.store.write(|tx| {
         tx.record(&SeenVersion::of_article(
@@ -41,9 +41,7 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     })?;
     let approved = state.observed.request.allow_deletes || was_approved(&engine.store, action)?;
     let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
-        if let Some(result) = obstacle_at_places(&*engine.disk, id, place, state) {
-            return Err(result);
-        }
+        ensure_no_file(&*engine.disk, id, place, state)?;
         Ok(PutOrDelete::Delete(Deletion {
             id,
             revision: last_revision(state, id, seen),
@@ -51,57 +49,48 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
             rows: rows_when_deleted(id, Side::Remote, place, approved, state),
         }))
     };
-    if let Err(result) = send_seen(engine, action, id, seen, &change, state).await? {
-        return Ok(result);
-    }
+    send_seen(engine, action, id, seen, &change, state).await?;
     state.observed.base.articles.remove(&id);
-    Ok(StepResult::Done(None))
+    Ok(None)
 }
 
-/// Returns the reason not to delete an article: an entry at the place of its file.
-fn obstacle_at_places(
+/// Makes sure that the file of an article to be deleted did not come back, at its place or elsewhere.
+fn ensure_no_file(
     disk: &impl Disk,
     id: ArticleId,
     place: &Place,
     state: &ApplyState<'_>,
-) -> Option<StepResult> {
+) -> Result<(), NotDone> {
     for place in possible_places(state, id, place) {
         match disk.look(At::Folder(&place.folder), &place.file) {
             Ok(None) => {}
             // Another article's file was moved there; the scan saw it.
             Ok(Some(entry)) if is_of_another(state, id, &place, entry.stamp) => {}
             Ok(Some(_)) => {
-                return Some(StepResult::Retry("its file is there again".to_owned()));
+                return Err(NotDone::Retry("its file is there again".to_owned()));
             }
             // A missing folder holds no file; any other error is a doubt.
             Err(error) if error.kind == DiskErrorKind::NotFound => {}
-            Err(error) => return Some(not_written(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
-    obstacle_elsewhere(disk, id, state)
+    ensure_no_stray(disk, id, state)
 }
 
-/// Returns the reason not to delete an article: its file is back under another name. Reads the id of each file that
-/// appeared in the mirror since the scan.
-fn obstacle_elsewhere(
-    disk: &impl Disk,
-    id: ArticleId,
-    state: &ApplyState<'_>,
-) -> Option<StepResult> {
+/// Makes sure that an article's file is not back under another name. Reads the id of each file that appeared in the
+/// mirror since the scan.
+fn ensure_no_stray(disk: &impl Disk, id: ArticleId, state: &ApplyState<'_>) -> Result<(), NotDone> {
     let (stamps, copies) = (&state.observed.mirror.stamps, &state.observed.local.copies);
     let known =
         |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
-    let found = match scan::find_strays(disk, &state.observed.mirror.layout, &known) {
-        Ok(found) => found,
-        Err(error) => return Some(not_written(&error)),
+    let found = scan::find_strays(disk, &state.observed.mirror.layout, &known)?;
+    let back = found.ids.iter().find(|(_, found)| *found == id);
+    let why = match (back, found.unreadable.first()) {
+        (None, None) => return Ok(()),
+        (Some((place, _)), _) => format!("its file is there again, as {place}"),
+        (None, Some(place)) => format!("{place} cannot be read, and may be its file"),
     };
-    if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
-        return Some(StepResult::Retry(format!(
-            "its file is there again, as {place}"
-        )));
-    }
-    let unread = found.unreadable.first();
-    unread.map(|place| StepResult::Retry(format!("{place} cannot be read, and may be its file")))
+    Err(NotDone::Retry(why))
 }
 
 /// Drops the row of an article that is gone from both sides.
@@ -109,7 +98,7 @@ pub(super) fn forget_article<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     let place = state
         .row(id)
         .map(|row| row.place.to_string())
@@ -121,7 +110,7 @@ pub(super) fn forget_article<D: Disk>(
         tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
     })?;
     state.observed.base.articles.remove(&id);
-    Ok(StepResult::Done(None))
+    Ok(None)
 }
 
 /// Returns whether a person approved exactly this deletion: then it does not count against the daily limit.

@@ -6,9 +6,7 @@
 use super::delete::{rows_when_deleted, was_approved};
 use super::record::{event_of, row_after, scanned_stamp};
 use super::render::{Rendered, rendered};
-use super::{
-    ApplyState, StepResult, file_changed, forget_refusals_and_approvals, not_written, report_step,
-};
+use super::{ApplyState, NotDone, StepResult, forget_refusals_and_approvals, report_step};
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::history::entry::{HistoryEntry, agreed};
 use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
@@ -32,7 +30,8 @@ struct Job<'a> {
     change: Option<FileChange>,
     /// The stamp of a file that stays as it is.
     stamp: Option<Stamp>,
-    outcome: Option<Result<Stamp, StepResult>>,
+    /// The stamp of the file at its place, if the file is written or compared.
+    outcome: Result<Option<Stamp>, NotDone>,
 }
 
 /// Carries out the next `total` actions, which only change the mirror.
@@ -55,27 +54,21 @@ pub(super) fn settle_files<D: Disk>(
     Ok(())
 }
 
-/// Changes the file of an action that also sends. Returns the result that prevents the request.
+/// Changes the file of an action that also sends.
 pub(super) fn settle_first_half<D: Disk>(
     journal: &mut Journal<'_, D>,
     action: &Action,
     settle: &Settle,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Option<StepResult>> {
+) -> Result<(), NotDone> {
     let mut settle = settle.clone();
     settle.send.clear();
     settle.send_enabled = None;
-    let mut jobs = vec![prepare(journal, action, &settle, Durability::Now, state)?];
-    carry_out(journal, &mut jobs, false, state)?;
-    Ok(match jobs.pop().and_then(|job| job.outcome) {
-        Some(Ok(stamp)) => {
-            // A save within the same clock tick keeps the stamp.
-            state.observed.mirror.racy.push(stamp);
-            None
-        }
-        Some(Err(result)) => Some(result),
-        None => None,
-    })
+    let mut job = prepare(journal, action, &settle, Durability::Now, state)?;
+    carry_out(journal, std::slice::from_mut(&mut job), false, state)?;
+    // A save within the same clock tick keeps the stamp.
+    state.observed.mirror.racy.extend(job.outcome?);
+    Ok(())
 }
 
 fn settle_batch<D: Disk>(
@@ -100,23 +93,17 @@ fn settle_batch<D: Disk>(
             continue;
         }
         let job = prepare(journal, action, settle, durability, state)?;
-        if let Some(Err(result)) = &job.outcome {
-            state.obstacles.note(result);
+        if let Err(why) = &job.outcome {
+            state.obstacles.note(why);
         }
         jobs.push(job);
     }
     carry_out(journal, &mut jobs, true, state)?;
-    let done = jobs
-        .iter()
-        .filter(|job| !matches!(job.outcome, Some(Err(_))));
+    let done = jobs.iter().filter(|job| job.outcome.is_ok());
     let done: Vec<&Action> = done.map(|job| job.action).collect();
     forget_refusals_and_approvals(journal.store, &done)?;
-    for mut job in jobs {
-        let result = match job.outcome.take() {
-            Some(Ok(_)) | None => StepResult::Done(None),
-            Some(Err(result)) => result,
-        };
-        report_step(teller, job.action, result, state);
+    for job in jobs {
+        report_step(teller, job.action, job.outcome.map(|_stamp| None), state)?;
     }
     Ok(())
 }
@@ -134,19 +121,28 @@ fn prepare<'a, D: Disk>(
         old: None,
         change: None,
         stamp: None,
-        outcome: None,
+        outcome: Ok(None),
     };
     if !settle.touches_file() {
         job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
         return Ok(job);
     }
-    let Rendered { bytes, old } = match rendered(journal, settle, state)? {
-        Ok(rendered) => rendered,
-        Err(result) => {
-            job.outcome = Some(Err(result));
-            return Ok(job);
-        }
-    };
+    match stage(journal, &mut job, durability, state) {
+        Err(NotDone::Broken(error)) => return Err(error),
+        outcome => job.outcome = outcome,
+    }
+    Ok(job)
+}
+
+/// Stages the new file of a job, unless it equals the present one, whose stamp is returned.
+fn stage<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    job: &mut Job<'_>,
+    durability: Durability,
+    state: &ApplyState<'_>,
+) -> Result<Option<Stamp>, NotDone> {
+    let settle = job.settle;
+    let Rendered { bytes, old } = rendered(journal, settle, state)?;
     let moves = settle.from().filter(|from| **from != settle.to);
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
     let known = old.as_ref().map(|(known, _)| *known);
@@ -154,19 +150,14 @@ fn prepare<'a, D: Disk>(
     if let Some(known) = known.filter(|_| same) {
         // With the scanned stamp, the next look reads a file that was saved since, and stores it in the history.
         job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
-        job.outcome = Some(Ok(known.stamp));
-        return Ok(job);
+        return Ok(Some(known.stamp));
     }
-    match journal.stage(&settle.to, &bytes, moves, durability)? {
-        Ok(change) => {
-            job.change = Some(match moves {
-                Some(from) => change.leaving(from, known),
-                None => change.over(known),
-            });
-        }
-        Err(error) => job.outcome = Some(Err(not_written(&error))),
-    }
-    Ok(job)
+    let change = journal.stage(&settle.to, &bytes, moves, durability)??;
+    job.change = Some(match moves {
+        Some(from) => change.leaving(from, known),
+        None => change.over(known),
+    });
+    Ok(None)
 }
 
 /// Changes the files, and records the rows. The first half of an action stores only its row; the whole action is logged
@@ -180,17 +171,16 @@ fn carry_out<D: Disk>(
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // Rows without a change of a file.
     let mut alone = Vec::new();
-    let is_alone =
-        |job: &&mut Job<'_>| job.change.is_none() && !matches!(job.outcome, Some(Err(_)));
+    let is_alone = |job: &&mut Job<'_>| job.change.is_none() && job.outcome.is_ok();
     let kept: Vec<_> = jobs.iter_mut().filter(is_alone).collect();
     let places: Vec<&Place> = kept.iter().map(|job| &job.settle.to).collect();
     if let Err(error) = journal.sync_files(&places) {
         for job in kept {
-            job.outcome = Some(Err(not_written(&error)));
+            job.outcome = Err((&error).into());
         }
     }
     for (index, job) in jobs.iter_mut().enumerate() {
-        if matches!(job.outcome, Some(Err(_))) {
+        if job.outcome.is_err() {
             continue;
         }
         let rows = job.rows(whole, state);
@@ -209,7 +199,7 @@ fn carry_out<D: Disk>(
             .write(|tx| alone.iter().try_for_each(|row| tx.apply(row)))?;
     }
     for (&index, stamp) in touched.iter().zip(done) {
-        jobs[index].outcome = Some(stamp.map_err(|error| not_written(&error)));
+        jobs[index].outcome = stamp.map(Some).map_err(NotDone::from);
     }
     take_over(jobs, state);
     Ok(())
@@ -219,14 +209,12 @@ fn carry_out<D: Disk>(
 fn take_over(jobs: &[Job<'_>], state: &mut ApplyState<'_>) {
     for job in jobs {
         let settle = job.settle;
-        if matches!(job.outcome, Some(Err(_))) {
+        let Ok(stamp) = job.outcome else {
             continue;
-        }
+        };
         let row = job.row(state);
-        if let Some(Ok(stamp)) = &job.outcome {
-            let stamps = &mut state.observed.mirror.stamps;
-            stamps.insert(settle.to.clone(), *stamp);
-        }
+        let stamp = stamp.map(|stamp| (settle.to.clone(), stamp));
+        state.observed.mirror.stamps.extend(stamp);
         state.observed.base.articles.insert(row.id, row);
     }
 }
@@ -292,22 +280,19 @@ pub(super) fn remove_file<D: Disk>(
     place: &Place,
     version: &Version,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     let at = At::Folder(&place.folder);
-    let content = match journal.disk.read(at, &place.file, MAX_FILE) {
-        Ok(content) => content,
-        Err(error) => return Ok(not_written(&error)),
-    };
+    let content = journal.disk.read(at, &place.file, MAX_FILE)?;
     let unchanged = state.observed.mirror.stamps.get(place) == Some(&content.stamp);
     if !content.whole || !unchanged {
-        return Ok(file_changed());
+        return Err(NotDone::file_changed());
     }
     let document = Document::parse_leniently(&content.bytes).ok();
     // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let holds = |document: &Document| says(document, place, version);
     if racy && !document.as_ref().is_some_and(holds) {
-        return Ok(file_changed());
+        return Err(NotDone::file_changed());
     }
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
     let approved = state.observed.request.allow_deletes || was_approved(journal.store, action)?;
@@ -322,9 +307,7 @@ pub(super) fn remove_file<D: Disk>(
     let mut entry = HistoryEntry::of_file(seen, &content.bytes);
     entry.bodies.push(text);
     let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
-    if let Err(error) = journal.change_file(removal.with_history(entry).with(rows))? {
-        return Ok(not_written(&error));
-    }
+    journal.change_file(removal.with_history(entry).with(rows))??;
     state.observed.base.articles.remove(&id);
-    Ok(StepResult::Done(None))
+    Ok(None)
 }

@@ -6,7 +6,7 @@
 //! for both: a read whose write must wait for budget would be wasted.
 
 use super::category::is_category_seen;
-use super::{ApplyState, StepResult, failed, failed_at_one};
+use super::{ApplyState, NotDone, failed, failed_at_one};
 use crate::engine::Engine;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{Listing, Memory, list, take_seen};
@@ -24,34 +24,30 @@ use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, Servi
 /// fewer uses, GETs follow.
 const LIST_FROM: usize = 2;
 
-/// Makes sure that the version to be replaced is still the one in the plan. Returns the result that prevents the write;
-/// `None`: the write may go on.
+/// Makes sure that the version to be replaced is still the one in the plan.
 pub(super) async fn ensure_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     id: ArticleId,
     seen: &Seen,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Option<StepResult>> {
+) -> Result<(), NotDone> {
     let window = engine.settings.guard_window;
     let read_first = state.observed.service.read_first.contains(&id);
     if is_seen(&engine.settings, id, state) {
         if state.reseen.contains_key(&id) {
             state.listing_uses = state.listing_uses.map(|uses| uses + 1);
-            return Ok(changed(id, seen, state));
         }
-        return Ok(None);
+        return ensure_unchanged(id, seen, state);
     }
     // A listing is no guard read of an article in `read_first`.
     let several = state.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
     let listing = !read_first && state.to_send >= LIST_FROM && several;
     if !window.is_zero() && listing && seen.visibility == Visibility::Published {
         state.reseen.remove(&id);
-        if let Some(result) = list_again(engine, state).await? {
-            return Ok(Some(result));
-        }
+        list_again(engine, state).await?;
         // After a slow listing, the version may be older than `guard_window` again.
         if is_seen(&engine.settings, id, state) {
-            return Ok(changed(id, seen, state));
+            return ensure_unchanged(id, seen, state);
         }
     }
     let article = match read_one(&engine.service, id, seen.visibility).await {
@@ -60,7 +56,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             if read_first && !error.stops_all() {
                 engine.gathered.answers.ask_again(id);
             }
-            return Ok(Some(failed_at_one(error, state)));
+            return Err(failed_at_one(error, state));
         }
     };
     // The answer to a GET has no flags.
@@ -81,19 +77,19 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         }
     }
     if is_stale_read(state, id, &version, &revision) {
-        return Ok(Some(outdated_copy()));
+        return Err(outdated_copy());
     }
     // A colleague who publishes a draft has changed it, and so may have one whose text is not shown.
     if is_shown || is_incomplete {
-        return Ok(Some(changed_meanwhile()));
+        return Err(changed_meanwhile());
     }
     state.reseen.insert(id, Moment::now());
     state.latest.insert(id, (version, revision));
-    let other = changed(id, seen, state);
-    if read_first && other.is_some() {
+    let unchanged = ensure_unchanged(id, seen, state);
+    if read_first && unchanged.is_err() {
         engine.gathered.answers.ask_again(id);
     }
-    Ok(other)
+    unchanged
 }
 
 /// Returns whether an article was seen recently enough to be replaced.
@@ -122,11 +118,11 @@ pub(super) async fn read_one(
     }
 }
 
-/// Lists the workspace again, as a guard read of all unsent articles. If the listing fails, returns the reason.
+/// Lists the workspace again, as a guard read of all unsent articles.
 async fn list_again<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Option<StepResult>> {
+) -> Result<(), NotDone> {
     let at = Moment::now();
     let base = &state.observed.base;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
@@ -140,12 +136,12 @@ async fn list_again<S: Service, D: Disk>(
     let (service, store) = (&engine.service, &mut engine.store);
     let mut listing = match list(service, request, Some(&base.articles), store, memory).await {
         Ok(listing) => listing,
-        Err(error) => return Ok(Some(failed(error.downcast::<ServiceError>()?))),
+        Err(error) => return Err(failed(error.downcast::<ServiceError>()?)),
     };
     listing.recall(&base.articles, memory);
     state.listing_uses = Some(1);
     take_second_listing(&listing, at, state);
-    Ok(None)
+    Ok(())
 }
 
 /// Takes a second listing as a guard read of all unsent articles. An article under a revision that was never read is
@@ -191,10 +187,12 @@ fn has_read(id: ArticleId, revision: &Revision, state: &ApplyState<'_>) -> bool 
     known.or_else(listed) == Some(revision)
 }
 
-/// Returns the result of a step whose article changed since the plan.
-fn changed(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Option<StepResult> {
-    let (version, _) = state.latest.get(&id)?;
-    (*version != seen.version).then(changed_meanwhile)
+/// Makes sure that an article that was read again has the version in the plan.
+fn ensure_unchanged(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Result<(), NotDone> {
+    match state.latest.get(&id) {
+        Some((version, _)) if *version != seen.version => Err(changed_meanwhile()),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns whether a response is a stale read, from before our own last write: it hides the present version.
@@ -208,27 +206,27 @@ pub(super) fn is_stale_read(
     row.is_some_and(|row| is_outdated(row, version, revision))
 }
 
-/// Returns the result of a step whose guard read is a stale read.
-pub(super) fn outdated_copy() -> StepResult {
-    StepResult::Retry(
+/// Returns the reason to leave an article alone whose guard read is a stale read.
+pub(super) fn outdated_copy() -> NotDone {
+    NotDone::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
          goes on, save the article in the dashboard"
             .to_owned(),
     )
 }
 
-/// Returns the result of a step whose article changed on the service.
-pub(super) fn changed_meanwhile() -> StepResult {
-    StepResult::Overtaken("the article changed on the service since it was read".to_owned())
+/// Returns the reason to leave an article alone that changed on the service.
+pub(super) fn changed_meanwhile() -> NotDone {
+    NotDone::Overtaken("the article changed on the service since it was read".to_owned())
 }
 
-/// Waits until there is room for the requests of a step. Returns the result that prevents the step.
+/// Waits until there is room for the requests of a step.
 pub(super) async fn wait_for_room(
     service: &impl Service,
     settings: &Settings,
     action: &Action,
     state: &ApplyState<'_>,
-) -> Option<StepResult> {
+) -> Result<(), NotDone> {
     let is_seen = if let Step::SettleCategory(settle) = &action.step {
         is_category_seen(settings.guard_window, settle.id, state)
     } else {
@@ -238,8 +236,8 @@ pub(super) async fn wait_for_room(
     };
     // An operation of one request cannot be left half done.
     if is_seen || !action.sends() {
-        return None;
+        return Ok(());
     }
     let room = service.wait_for_room(2, Purpose::Push).await;
-    room.err().map(failed)
+    room.map_err(failed)
 }

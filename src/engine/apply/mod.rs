@@ -26,8 +26,8 @@ use crate::engine::observation::{Extent, Observation};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::reasons::put_below;
 use crate::engine::report::{Line, Report, Status};
-use crate::engine::{Engine, Stop, StopCause};
-use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
+use crate::engine::{Engine, Stop};
+use crate::mirror::disk::Disk;
 use crate::model::base::Sent;
 use crate::model::{Field, TextDigest};
 use crate::reconcile::plan::{Action, Plan, Step};
@@ -38,7 +38,7 @@ use checkout::stop_at_other_checkout;
 use delete::{delete_article, forget_article};
 use guard_read::wait_for_room;
 use send::settle_and_send;
-use state::{ApplyState, Obstacles, StepResult};
+use state::{ApplyState, NotDone, Obstacles, StepResult};
 use std::collections::BTreeMap;
 
 /// Carries out a plan. Returns the reason for an early end, if any.
@@ -143,35 +143,34 @@ async fn step<S: Service, D: Disk>(
         return Ok(());
     }
     let result = match wait_for_room(&engine.service, &engine.settings, &action, state).await {
-        Some(result) => {
+        Ok(()) => carry_out(engine, &action, state).await,
+        Err(why) => {
             state.obstacles.block(&action);
-            result
+            Err(why)
         }
-        None => carry_out(engine, &action, state).await?,
     };
-    if matches!(result, StepResult::Done(_)) {
+    if result.is_ok() {
         forget_refusals_and_approvals(&mut engine.store, &[&action])?;
     }
-    report_step(&engine.teller, &action, result, state);
-    Ok(())
+    report_step(&engine.teller, &action, result, state)
 }
 
 async fn carry_out<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
-    Ok(match &action.step {
+) -> StepResult {
+    match &action.step {
         Step::CreateCategory {
             folder,
             version,
             near: _,
         } => {
             let new = category::NewFolder { folder, version };
-            category::create_category(engine, action, &new, state).await?
+            category::create_category(engine, action, &new, state).await
         }
         Step::SettleCategory(settle) => {
-            category::settle_category(engine, action, settle, state).await?
+            category::settle_category(engine, action, settle, state).await
         }
         Step::CreateArticle {
             place,
@@ -179,76 +178,67 @@ async fn carry_out<S: Service, D: Disk>(
             flags,
             instead_of,
             ..
-        } => match state.resolved(version) {
-            None => StepResult::Retry("its category could not be created".to_owned()),
-            Some(version) => {
-                let new = create::New {
-                    action,
-                    place,
-                    file: Sent {
-                        version,
-                        flags: *flags,
-                    },
-                    instead_of: *instead_of,
-                };
-                Box::pin(create::create_article(engine, &new, state)).await?
-            }
-        },
-        Step::Settle(settle) => settle_and_send(engine, action, settle, state).await?,
+        } => {
+            let new = create::New {
+                action,
+                place,
+                file: Sent {
+                    version: state.resolved(version)?,
+                    flags: *flags,
+                },
+                instead_of: *instead_of,
+            };
+            Box::pin(create::create_article(engine, &new, state)).await
+        }
+        Step::Settle(settle) => settle_and_send(engine, action, settle, state).await,
         Step::DeleteArticle { id, place, seen } => {
-            delete_article(engine, action, *id, place, seen, state).await?
+            delete_article(engine, action, *id, place, seen, state).await
         }
         Step::RemoveFile { id, place, version } => {
-            files::remove_file(&mut engine.journal(), action, *id, place, version, state)?
+            files::remove_file(&mut engine.journal(), action, *id, place, version, state)
         }
-        Step::Forget { id } => forget_article(&mut engine.journal(), *id, state)?,
-        Step::Conflict(_) | Step::Wait => StepResult::Done(None),
-    })
+        Step::Forget { id } => forget_article(&mut engine.journal(), *id, state),
+        Step::Conflict(_) | Step::Wait => Ok(None),
+    }
 }
 
-/// Parks an action with the reason that it was not done, so that it is not sent in every cycle.
-fn park(store: &mut Store, action: &Action, reason: String, is_for_person: bool) -> Outcome<()> {
+/// Parks an action that was not done, so that it is not sent in every cycle; `is_for_person`: only a person can settle
+/// it.
+fn park(store: &mut Store, action: &Action, reason: String, is_for_person: bool) -> NotDone {
     let parked = Parked {
         key: action.key(),
         fingerprint: action.fingerprint(),
-        reason,
+        reason: reason.clone(),
         is_for_person,
         at: store.now(),
     };
-    store.write(|tx| tx.park(&parked))
+    match store.write(|tx| tx.park(&parked)) {
+        Ok(()) if is_for_person => NotDone::Held(reason),
+        Ok(()) => NotDone::Failed(reason),
+        Err(error) => error.into(),
+    }
 }
 
-/// Parks an action that only a person can settle.
-fn wait_for_person(
-    store: &mut Store,
-    action: &Action,
-    reason: String,
-) -> anyhow::Result<StepResult> {
-    park(store, action, reason.clone(), true)?;
-    Ok(StepResult::Held(reason))
-}
-
-/// Returns the outcome of an action that failed with a service error. An action that was refused for its content is
+/// Returns why an action that failed with a service error is not done. An action that was refused for its content is
 /// parked until it changes.
 fn not_done(
     store: &mut Store,
     action: &Action,
     error: ServiceError,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> NotDone {
     match error.kind {
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-            park(store, action, error.to_string(), false)?;
-            Ok(StepResult::Failed(error.to_string()))
+            park(store, action, error.to_string(), false)
         }
-        ErrorKind::Unavailable { .. } if !is_of_category(action) => Ok(failed_at_one(error, state)),
+        ErrorKind::Unavailable { .. } if !is_of_category(action) => failed_at_one(error, state),
         ErrorKind::Unauthorized
         | ErrorKind::NotFound
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable { .. }
         | ErrorKind::Closed
-        | ErrorKind::Unreadable => Ok(failed(error)),
+        | ErrorKind::Unreadable => failed(error),
     }
 }
 
@@ -266,27 +256,36 @@ fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome
     })
 }
 
-fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut ApplyState<'_>) {
+fn report_step(
+    teller: &Teller,
+    action: &Action,
+    result: StepResult,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    if let Err(why) = &result {
+        state.obstacles.note(why);
+    }
+    let (status, reason) = match result {
+        Ok(note) => (Status::Done, note),
+        Err(NotDone::Retry(reason)) => (Status::Skipped, Some(reason)),
+        Err(NotDone::Overtaken(reason)) => {
+            state.report.overtaken.insert(action.path.clone());
+            (Status::Skipped, Some(reason))
+        }
+        Err(NotDone::Held(reason)) => (Status::Held, Some(reason)),
+        Err(NotDone::Failed(reason) | NotDone::Unsafe(reason)) => (Status::Failed, Some(reason)),
+        Err(NotDone::Stopped(stop)) => (Status::Skipped, Some(stop.message)),
+        Err(NotDone::MirrorUnwritable(stop)) => (Status::Failed, Some(stop.message)),
+        Err(NotDone::Broken(error)) => return Err(error),
+    };
     if action.sends() {
         state.to_send = state.to_send.saturating_sub(1);
         state.done += 1;
         report_done(teller, state.done);
     }
-    state.obstacles.note(&result);
-    let (status, reason) = match result {
-        StepResult::Done(note) => (Status::Done, note),
-        StepResult::Retry(reason) => (Status::Skipped, Some(reason)),
-        StepResult::Overtaken(reason) => {
-            state.report.overtaken.insert(action.path.clone());
-            (Status::Skipped, Some(reason))
-        }
-        StepResult::Held(reason) => (Status::Held, Some(reason)),
-        StepResult::Failed(reason) | StepResult::Unsafe(reason) => (Status::Failed, Some(reason)),
-        StepResult::Stopped(stop) => (Status::Skipped, Some(stop.message)),
-        StepResult::MirrorUnwritable(stop) => (Status::Failed, Some(stop.message)),
-    };
     let line = state.say(action, status, reason).clone();
     log_step(line, &state.prefix);
+    Ok(())
 }
 
 /// Logs a step that was done or that failed; the caller of the cycle logs what waits.
@@ -322,46 +321,27 @@ fn is_local_settle(action: &Action) -> bool {
     action.held.is_none() && matches!(&action.step, Step::Settle(settle) if !settle.sends())
 }
 
-/// Returns the result of a step whose file changed since the scan.
-fn file_changed() -> StepResult {
-    StepResult::Retry("the file changed during the cycle".to_owned())
-}
-
-/// Returns the result of a failed write to the mirror.
-fn not_written(error: &DiskError) -> StepResult {
-    match error.kind {
-        DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => file_changed(),
-        DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
-            StepResult::Failed(error.in_words())
-        }
-        DiskErrorKind::Denied | DiskErrorKind::Other => StepResult::Unsafe(error.in_words()),
-        DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
-            StepResult::MirrorUnwritable(Stop::new(StopCause::Mirror, error.in_words()))
-        }
-    }
-}
-
-/// Returns the result of a failed read or write of one article. The articles behind it do not wait for a service that
-/// is unable to read or to store it, unless several fail.
-fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> StepResult {
+/// Returns why a step is not done after a failed read or write of one article. The articles behind it do not wait for a
+/// service that is unable to read or to store it, unless several fail.
+fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> NotDone {
     let service = &mut state.observed.service;
     if error.is_server_error() && !service.count_server_error() && state.to_send > 1 {
-        return StepResult::Unsafe(error.to_string());
+        return NotDone::Unsafe(error.to_string());
     }
     failed(error)
 }
 
-/// Returns the result of a service error, for one article or for all requests.
-fn failed(error: ServiceError) -> StepResult {
+/// Returns why a step is not done after a service error, for one article or for all requests.
+fn failed(error: ServiceError) -> NotDone {
     if error.stops_all() {
-        return StepResult::Stopped(Stop::of(error));
+        return NotDone::Stopped(Stop::of(error));
     }
     match error.kind {
         ErrorKind::NotFound => {
-            StepResult::Retry("the service says that it is not there any more".to_owned())
+            NotDone::Retry("the service says that it is not there any more".to_owned())
         }
         // The response is not the service's: a proxy may stand between.
-        ErrorKind::Unreadable => StepResult::Unsafe(error.to_string()),
+        ErrorKind::Unreadable => NotDone::Unsafe(error.to_string()),
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::Refused
@@ -369,6 +349,6 @@ fn failed(error: ServiceError) -> StepResult {
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable { .. }
         | ErrorKind::Closed
-        | ErrorKind::TooLarge => StepResult::Failed(error.to_string()),
+        | ErrorKind::TooLarge => NotDone::Failed(error.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The new bytes are the present file with the settlement's changes. A file that changed since the plan is left alone.
 
-use super::{ApplyState, StepResult, file_changed, not_written, text};
+use super::{ApplyState, NotDone, text};
 use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::journal::Journal;
 use crate::mirror::disk::{At, Disk};
@@ -22,33 +22,33 @@ pub(super) fn rendered<D: Disk>(
     journal: &Journal<'_, D>,
     settle: &Settle,
     state: &ApplyState<'_>,
-) -> anyhow::Result<Result<Rendered, StepResult>> {
+) -> Result<Rendered, NotDone> {
     let Some(from) = settle.from() else {
         let text = text(journal.store, settle.file.text)?;
         let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
-        return Ok(representable(bytes).map(|bytes| Rendered { bytes, old: None }));
+        ensure_representable(&bytes)?;
+        return Ok(Rendered { bytes, old: None });
     };
     let at = At::Folder(&from.folder);
     let scanned = state.observed.mirror.stamps.get(from).copied();
-    let content = match journal.disk.read(at, &from.file, MAX_FILE) {
-        Ok(content) if content.whole => content,
-        Ok(_) => return Ok(Err(StepResult::Failed("the file is too large".to_owned()))),
-        Err(error) => return Ok(Err(not_written(&error))),
-    };
+    let content = journal.disk.read(at, &from.file, MAX_FILE)?;
+    if !content.whole {
+        return Err(NotDone::Failed("the file is too large".to_owned()));
+    }
     // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
     let document = match Document::parse_leniently(&content.bytes) {
         Ok(document) => document,
-        Err(problem) if unchanged => return Ok(Err(StepResult::Failed(problem.to_string()))),
-        Err(_) => return Ok(Err(file_changed())),
+        Err(problem) if unchanged => return Err(NotDone::Failed(problem.to_string())),
+        Err(_) => return Err(NotDone::file_changed()),
     };
     let known = |had: &Version| {
         says(&document, from, had) && (unchanged || knows_flags(&document, settle, state))
     };
     let unchanged = unchanged && !racy;
     if !unchanged && !settle.had().is_some_and(known) {
-        return Ok(Err(file_changed()));
+        return Err(NotDone::file_changed());
     }
     let new_text = settle
         .had()
@@ -61,10 +61,10 @@ pub(super) fn rendered<D: Disk>(
     let bytes = document
         .edit(&changes(settle, text, Some(&document)))
         .into_bytes();
-    Ok(representable(bytes).map(|bytes| Rendered {
-        bytes,
-        old: Some((KnownFile::of(content.stamp, &content.bytes), content.bytes)),
-    }))
+    ensure_representable(&bytes)?;
+    let old = KnownFile::of(content.stamp, &content.bytes);
+    let old = Some((old, content.bytes));
+    Ok(Rendered { bytes, old })
 }
 
 /// Returns whether `enabled` and `draft` in a file are known values, and not a writer's edit since the scan.
@@ -83,10 +83,10 @@ fn knows_flags(document: &Document, settle: &Settle, state: &ApplyState<'_>) -> 
 }
 
 /// Refuses bytes that cannot be read back, for example an article with a blank title or a NUL.
-fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
-    match Document::parse_leniently(&bytes) {
-        Ok(_) => Ok(bytes),
-        Err(problem) => Err(StepResult::Failed(format!(
+fn ensure_representable(bytes: &[u8]) -> Result<(), NotDone> {
+    match Document::parse_leniently(bytes) {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(NotDone::Failed(format!(
             "the article cannot be kept as a file: {}; change it in the dashboard",
             problem.message
         ))),

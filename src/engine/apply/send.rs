@@ -3,7 +3,7 @@
 use super::files::settle_first_half;
 use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
-use super::{ApplyState, StepResult, failed, not_done, not_written};
+use super::{ApplyState, NotDone, StepResult, failed, not_done};
 use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
 use crate::engine::observation::Moment;
@@ -24,25 +24,18 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
     action: &Action,
     settle: &Settle,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
-    let Some(file) = state.resolved(&settle.file) else {
-        return Ok(StepResult::Retry(
-            "its category could not be created".to_owned(),
-        ));
-    };
+) -> StepResult {
     let settle = Settle {
-        file,
+        file: state.resolved(&settle.file)?,
         ..settle.clone()
     };
     if is_pending(&engine.store, settle.id)? {
-        return Ok(StepResult::Retry(PENDING.to_owned()));
+        return Err(NotDone::Retry(PENDING.to_owned()));
     }
     if settle.touches_file() {
-        if let Some(result) = settle_first_half(&mut engine.journal(), action, &settle, state)? {
-            return Ok(result);
-        }
-    } else if let Err(error) = engine.journal().sync_files(&[&settle.to]) {
-        return Ok(not_written(&error));
+        settle_first_half(&mut engine.journal(), action, &settle, state)?;
+    } else {
+        engine.journal().sync_files(&[&settle.to])?;
     }
     send(engine, action, &settle, state).await
 }
@@ -52,7 +45,7 @@ async fn send<S: Service, D: Disk>(
     action: &Action,
     settle: &Settle,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<StepResult> {
+) -> StepResult {
     let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
         let (over, over_revision) = replaced_version(settle, state);
         Ok(PutOrDelete::Put(Update {
@@ -66,10 +59,7 @@ async fn send<S: Service, D: Disk>(
         }))
     };
     let sent = send_seen(engine, action, settle.id, &settle.seen, &change, state);
-    let Recorded { row, warning } = match sent.await? {
-        Ok(recorded) => recorded,
-        Err(result) => return Ok(result),
-    };
+    let Recorded { row, warning } = sent.await?;
     if let Some(row) = row {
         let answers = &mut engine.gathered.answers;
         if row.written.is_none() {
@@ -80,15 +70,15 @@ async fn send<S: Service, D: Disk>(
         state.observed.base.articles.insert(settle.id, *row);
     }
     let warning = warning.map(|lost| format!("the service keeps less than it was sent: {lost}"));
-    Ok(StepResult::Done(warning.or_else(|| action.note.clone())))
+    Ok(warning.or_else(|| action.note.clone()))
 }
 
-/// Makes a request, or returns the result that prevents it.
+/// Makes a request, if nothing prevents it.
 type MakeChange<'r, S, D> =
-    dyn Fn(&Engine<S, D>, &ApplyState<'_>) -> Result<PutOrDelete, StepResult> + Sync + 'r;
+    dyn Fn(&Engine<S, D>, &ApplyState<'_>) -> Result<PutOrDelete, NotDone> + Sync + 'r;
 
 /// Sends a request for a seen article. A request that was not carried out, for lack of budget or of the service, is
-/// sent again after another guard read. `change` makes the request, or returns the result that prevents it.
+/// sent again after another guard read.
 pub(super) async fn send_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
@@ -96,17 +86,14 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
     seen: &Seen,
     change: &MakeChange<'_, S, D>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<Recorded, StepResult>> {
+) -> Result<Recorded, NotDone> {
     let mut tries = 0;
     loop {
-        let request = match store_then_read(engine, id, seen, change, state).await? {
-            Ok(stored) => stored,
-            Err(result) => return Ok(Err(result)),
-        };
+        let request = store_then_read(engine, id, seen, change, state).await?;
         let error = match send_request(engine, &request).await? {
-            SendOutcome::Done(recorded) => return Ok(Ok(recorded)),
-            SendOutcome::Changed => return Ok(Err(changed_meanwhile())),
-            SendOutcome::Pending(error) => return Ok(Err(failed(error))),
+            SendOutcome::Done(recorded) => return Ok(recorded),
+            SendOutcome::Changed => return Err(changed_meanwhile()),
+            SendOutcome::Pending(error) => return Err(failed(error)),
             SendOutcome::NotDone(error) => {
                 state.reseen.remove(&id);
                 state.observed.service.read_first.insert(id);
@@ -119,44 +106,41 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
         };
         tries += 1;
         if tries > MAX_RETRIES || !may_repeat(&error) {
-            return Ok(Err(not_done(&mut engine.store, action, error, state)?));
+            return Err(not_done(&mut engine.store, action, error, state));
         }
-        if let Err(error) = wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await {
-            return Ok(Err(failed(error)));
-        }
+        let wait = wait_to_repeat(&engine.service, &*engine.clock, &error, tries);
+        wait.await.map_err(failed)?;
     }
 }
 
 /// Stores a request, and then makes sure that its article is as seen: nothing slow may come between the guard read and
-/// the request. Returns the stored request, or the result that prevents it.
+/// the request. Returns the stored request.
 async fn store_then_read<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     id: ArticleId,
     seen: &Seen,
     change: &MakeChange<'_, S, D>,
     state: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<PutOrDelete, StepResult>> {
-    let request = match change(engine, state) {
-        Ok(request) => request,
-        Err(result) => return Ok(Err(result)),
-    };
+) -> Result<PutOrDelete, NotDone> {
+    let request = change(engine, state)?;
     store_request(&mut engine.store, &request)?;
     let last_read = state.reseen.get(&id).copied();
-    let new_request = match ensure_seen(engine, id, seen, state).await? {
-        Some(result) => Err(result),
-        None if state.reseen.get(&id).copied() == last_read => return Ok(Ok(request)),
+    let new_request = match ensure_seen(engine, id, seen, state).await {
+        Ok(()) if state.reseen.get(&id).copied() == last_read => return Ok(request),
         // During the read, a removed file may have come back, or the version may have been saved again, unchanged,
         // under another revision.
-        None => change(engine, state),
+        Ok(()) => change(engine, state),
+        Err(NotDone::Broken(error)) => return Err(error.into()),
+        Err(why) => Err(why),
     };
     if new_request.as_ref().ok() == Some(&request) {
-        return Ok(new_request);
+        return new_request;
     }
     end_request(&mut engine.store, id)?;
     if let Ok(new_request) = &new_request {
         store_request(&mut engine.store, new_request)?;
     }
-    Ok(new_request)
+    new_request
 }
 
 /// Returns the rows that become true with an update.

@@ -2,13 +2,15 @@
 //! and the obstacles to later steps (a stop, a doubt, a category or an address that another step was to settle).
 
 use super::is_of_category;
-use crate::engine::Stop;
 use crate::engine::observation::{Moment, Observation};
 use crate::engine::report::{Line, Report, Status};
+use crate::engine::{Stop, StopCause};
+use crate::mirror::disk::{DiskError, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Revision, Version};
 use crate::reconcile::order::{self, Address};
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
+use crate::state::StateError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of applying a plan.
@@ -36,14 +38,15 @@ pub(super) struct ApplyState<'a> {
     pub(super) prefix: String,
 }
 
-/// The outcome of one step.
-pub(super) enum StepResult {
-    /// It is done; with a note for people, if any.
-    Done(Option<String>),
-    /// It was not done: something changed since the look, or an earlier request or step has to settle first. The next
-    /// cycle decides again.
+/// The outcome of one step. A step that is done may have a note for people.
+pub(super) type StepResult = Result<Option<String>, NotDone>;
+
+/// The reason that a step, or a part of one, was not done.
+pub(super) enum NotDone {
+    /// Something changed since the look, or an earlier request or step has to settle first. The next cycle decides
+    /// again.
     Retry(String),
-    /// It was not done: the service's side changed after it was read. Another look at once decides again.
+    /// The service's side changed after it was read. Another look at once decides again.
     Overtaken(String),
     /// It failed, for this article only.
     Failed(String),
@@ -55,6 +58,50 @@ pub(super) enum StepResult {
     MirrorUnwritable(Stop),
     /// It waits for a person.
     Held(String),
+    /// The state cannot be used: the cycle fails.
+    Broken(anyhow::Error),
+}
+
+impl From<anyhow::Error> for NotDone {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<StateError> for NotDone {
+    fn from(error: StateError) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl From<DiskError> for NotDone {
+    fn from(error: DiskError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&DiskError> for NotDone {
+    fn from(error: &DiskError) -> Self {
+        match error.kind {
+            DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
+                Self::file_changed()
+            }
+            DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
+                Self::Failed(error.in_words())
+            }
+            DiskErrorKind::Denied | DiskErrorKind::Other => Self::Unsafe(error.in_words()),
+            DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
+                Self::MirrorUnwritable(Stop::new(StopCause::Mirror, error.in_words()))
+            }
+        }
+    }
+}
+
+impl NotDone {
+    /// Makes the reason to leave a file alone that changed since the scan.
+    pub(super) fn file_changed() -> Self {
+        Self::Retry("the file changed during the cycle".to_owned())
+    }
 }
 
 impl ApplyState<'_> {
@@ -68,16 +115,15 @@ impl ApplyState<'_> {
         self.report.actions.push_mut(line)
     }
 
-    /// Replaces the provisional id of a new category; `None`: the category was not created.
-    pub(super) fn resolved(&self, version: &Version) -> Option<Version> {
-        if !version.category.is_provisional() {
-            return Some(version.clone());
+    /// Replaces the provisional id of a new category.
+    pub(super) fn resolved(&self, version: &Version) -> Result<Version, NotDone> {
+        let mut version = version.clone();
+        if version.category.is_provisional() {
+            let made = self.created.get(&version.category);
+            let why = || NotDone::Retry("its category could not be created".to_owned());
+            version.category = *made.ok_or_else(why)?;
         }
-        let category = *self.created.get(&version.category)?;
-        Some(Version {
-            category,
-            ..version.clone()
-        })
+        Ok(version)
     }
 
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
@@ -115,13 +161,13 @@ impl Obstacles {
             .extend(action.folders_settled().into_iter().cloned());
     }
 
-    /// Notes the effect of a step's result on the later steps.
-    pub(super) fn note(&mut self, result: &StepResult) {
-        if let StepResult::Unsafe(reason) = result {
+    /// Notes the effect of a step that is not done on the later steps.
+    pub(super) fn note(&mut self, why: &NotDone) {
+        if let NotDone::Unsafe(reason) = why {
             self.doubt.get_or_insert_with(|| reason.clone());
-        } else if let StepResult::Stopped(stop) = result {
+        } else if let NotDone::Stopped(stop) = why {
             self.stop = Some(stop.clone());
-        } else if let StepResult::MirrorUnwritable(stop) = result {
+        } else if let NotDone::MirrorUnwritable(stop) = why {
             self.stop_both_sides(stop.clone());
         }
     }
@@ -185,20 +231,20 @@ impl Obstacles {
     }
 
     /// Returns the result of a step that is done on the service but not in its file: the step is not tried again.
-    pub(super) fn outcome_without_file(&mut self, what: &str, result: StepResult) -> StepResult {
+    pub(super) fn outcome_without_file(&mut self, what: &str, why: NotDone) -> StepResult {
         let told = |reason: &str| format!("{what}: {reason}");
-        match result {
-            StepResult::Done(note) => StepResult::Done(note),
-            StepResult::Held(reason)
-            | StepResult::Retry(reason)
-            | StepResult::Overtaken(reason) => StepResult::Done(Some(told(&reason))),
-            StepResult::Failed(reason) => StepResult::Failed(told(&reason)),
-            StepResult::Unsafe(reason) => StepResult::Unsafe(told(&reason)),
-            StepResult::Stopped(stop) | StepResult::MirrorUnwritable(stop) => {
+        Err(match why {
+            NotDone::Held(reason) | NotDone::Retry(reason) | NotDone::Overtaken(reason) => {
+                return Ok(Some(told(&reason)));
+            }
+            NotDone::Failed(reason) => NotDone::Failed(told(&reason)),
+            NotDone::Unsafe(reason) => NotDone::Unsafe(told(&reason)),
+            NotDone::Stopped(stop) | NotDone::MirrorUnwritable(stop) => {
                 let reason = told(&stop.message);
                 self.stop_both_sides(stop);
-                StepResult::Failed(reason)
+                NotDone::Failed(reason)
             }
-        }
+            NotDone::Broken(error) => NotDone::Broken(error),
+        })
     }
 }
