@@ -275,7 +275,7 @@ pub(super) fn attempts_after(
         let is_there = match target {
             Target::Article(id) => {
                 observed.extent != Extent::All
-                    || observed.base.articles.contains_key(id)
+                    || observed.row(*id).is_some()
                     || observed.paired.files.contains_key(id)
             }
             // This attempt ends with its request.
@@ -310,7 +310,7 @@ fn is_kept(target: Target, answer: &Answer, observed: &Observation) -> bool {
     let Target::Article(id) = target else {
         return true;
     };
-    let row = observed.base.articles.get(&id);
+    let row = observed.row(id);
     let is_published = row.is_none_or(|row| row.visibility == Visibility::Published);
     *answer != Answer::AsRecorded || !is_published
 }
@@ -323,7 +323,7 @@ fn attempt(
 ) -> serde_json::Result<Attempt> {
     let is_recorded = match (target, answer) {
         (Target::Article(id), Answer::Article { remote, .. }) => {
-            let row = observed.base.articles.get(&id);
+            let row = observed.row(id);
             row.is_some_and(|row| Remote::Present(Seen::recorded(row)) == *remote)
         }
         _ => *answer == Answer::AsRecorded,

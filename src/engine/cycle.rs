@@ -102,7 +102,7 @@ async fn run_cycle<S: Service, D: Disk>(
         request.in_motion.paths.extend(recovered.open);
     }
     let (plan, mut observed) = decide(engine).await?;
-    let is_first_pull = is_first_pull(&observed.base, &observed);
+    let is_first_pull = is_first_pull(&observed);
     report.missing = std::mem::take(&mut observed.mirror.missing);
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
@@ -139,7 +139,7 @@ async fn run_cycle<S: Service, D: Disk>(
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
     if is_first_pull {
-        record_without_row(&mut engine.store, &observed.base, &observed)?;
+        record_without_row(&mut engine.store, &observed)?;
     }
     note_rollbacks(&mut engine.store, &observed, report)?;
     // Dropped now: until the next cycle they would keep memory pages alive.

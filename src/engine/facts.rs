@@ -49,7 +49,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let held = open_actions::held(store)?;
     let mut duels = BTreeSet::new();
     for settle in settled(plan).filter(|settle| settle.sends()) {
-        if observed.base.articles.contains_key(&settle.id) && is_duel(store, settle)? {
+        if observed.row(settle.id).is_some() && is_duel(store, settle)? {
             duels.insert(settle.id);
         }
     }
@@ -252,7 +252,7 @@ pub(super) fn rollbacks<'p>(
 ) -> anyhow::Result<Rollbacks> {
     let mut rollbacks = Rollbacks::default();
     for settle in settled {
-        let Some(row) = observed.base.articles.get(&settle.id) else {
+        let Some(row) = observed.row(settle.id) else {
             continue;
         };
         let knew = |version: &Version, side| {

@@ -130,6 +130,19 @@ impl ServiceSide {
 }
 
 impl Observation {
+    /// Returns the row of an article.
+    pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
+        self.base.articles.get(&id)
+    }
+
+    /// Notes the problem of an article, at its place in the base or else at that of its file.
+    pub(super) fn note_problem(&mut self, id: ArticleId, why: impl Into<String>) {
+        let file = self.paired.files.get(&id).map(|file| &file.place);
+        let place = self.row(id).map(|row| &row.place).or(file);
+        let path = place.map(ToString::to_string).unwrap_or_default();
+        self.problems.push(Problem::at(path, Some(id), why));
+    }
+
     /// Returns whether both sides were seen completely: only then does unseen mean absent.
     pub(super) fn is_complete(&self) -> bool {
         self.doubt.is_none() && !self.mirror.hides && self.local.complete && self.remote.complete
@@ -181,20 +194,20 @@ impl Observation {
     /// Marks the articles that are read again before a write: those with an unclaimed revision, and those whose response
     /// was a stale read. A stale read counts as the result of our own last write.
     pub(super) fn mark_read_first(&mut self) {
-        let old = self.stale_reads(&self.base);
+        let old = self.stale_reads();
         self.service.validator_unsafe |= !old.is_empty();
         self.service.read_first.extend(old);
         self.mark_unclaimed_revisions();
     }
 
     /// Returns the articles whose response was a stale read.
-    pub(super) fn stale_reads(&self, base: &Base) -> Vec<ArticleId> {
+    pub(super) fn stale_reads(&self) -> Vec<ArticleId> {
         let articles = &self.remote.articles;
         let is_old = |row: &&ArticleRow| {
             let seen = articles.get(&row.id).and_then(Remote::present);
             seen.is_some_and(|seen| is_outdated(row, &seen.version, &seen.revision))
         };
-        let rows = base.articles.values();
+        let rows = self.base.articles.values();
         let rows = rows.filter(|row| !row.superseded.is_empty());
         rows.filter(is_old).map(|row| row.id).collect()
     }

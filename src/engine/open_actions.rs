@@ -215,7 +215,7 @@ pub(super) fn forget_restored(store: &mut Store, observed: &Observation) -> anyh
     let before = unfinished(store)?;
     let mut left = before.clone();
     left.retain(|id| {
-        let is_ours = observed.extent != Extent::All || observed.base.articles.contains_key(id);
+        let is_ours = observed.extent != Extent::All || observed.row(*id).is_some();
         is_ours && !observed.paired.files.contains_key(id)
     });
     if left != before {

@@ -99,11 +99,9 @@ pub(super) fn forget_article<D: Disk>(
     id: ArticleId,
     state: &mut ApplyState<'_>,
 ) -> StepResult {
-    let place = state
-        .row(id)
-        .map(|row| row.place.to_string())
-        .unwrap_or_default();
-    let hidden = state.row(id).map(visibility_note).unwrap_or_default();
+    let row = state.row(id);
+    let place = row.map(|row| row.place.to_string()).unwrap_or_default();
+    let hidden = row.map(visibility_note).unwrap_or_default();
     journal.store.write(|tx| {
         tx.remove_article(id)?;
         tx.remove_conflict(id)?;

@@ -49,7 +49,7 @@ impl PlanSummary {
             names.is_some_and(|names| names.contains(&fold(&place.file)))
         };
         let unknown = unknown.filter(|id| {
-            let row = observed.base.articles.get(id);
+            let row = observed.row(*id);
             !with_ids.contains(id) && !row.is_some_and(|row| is_there(&row.place))
         });
         Self {
@@ -74,7 +74,7 @@ pub(in crate::engine) fn refresh_stamps(
     let mut rows = Vec::new();
     for (id, file) in &observed.paired.files {
         let stamp = observed.mirror.stamps.get(&file.place);
-        let (Some(row), Some(stamp)) = (observed.base.articles.get(id), stamp) else {
+        let (Some(row), Some(stamp)) = (observed.row(*id), stamp) else {
             continue;
         };
         // A file with a known stamp is assumed to have its id, so a file without an id gets no stamp.
@@ -248,7 +248,7 @@ fn category_read_times(
 fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
     let is_left = |id: &ArticleId| {
         let remote = observed.remote.articles.get(id);
-        observed.base.articles.contains_key(id)
+        observed.row(*id).is_some()
             || observed.paired.files.contains_key(id)
             || observed.paired.unknown.contains_key(id)
             || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))

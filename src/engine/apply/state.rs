@@ -127,7 +127,7 @@ impl ApplyState<'_> {
     }
 
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
-        self.observed.base.articles.get(&id)
+        self.observed.row(id)
     }
 }
 

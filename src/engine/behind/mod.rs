@@ -154,7 +154,7 @@ fn is_unseen(
     let Some(contents) = since.and_then(|since| since.contents.as_ref()) else {
         return Ok(true);
     };
-    let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path)) else {
+    let (Some(row), Some(contents)) = (observed.row(id), contents.get(path)) else {
         return Ok(false);
     };
     let newest = Content::of_article(store, id, &row.local, row.file_flags)?;
@@ -280,7 +280,7 @@ fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<St
         return observed.base.categories.get(&id)?.folder.clone();
     }
     let id = Document::parse_leniently(bytes).ok()?.id()?;
-    Some(observed.base.articles.get(&id)?.place.to_string())
+    Some(observed.row(id)?.place.to_string())
 }
 
 /// The places of files now and in the base.
@@ -314,7 +314,7 @@ fn changed<'a>(
         | Step::Forget { .. }
         | Step::Wait => return None,
     };
-    let row = observed.base.articles.get(&id)?;
+    let row = observed.row(id)?;
     // A user who removes a conflict copy accepts the content that the file had in the conflict.
     let conflict = observed.base.conflicts.get(&id);
     let newest = conflict.map_or(&row.local, |conflict| &conflict.local);

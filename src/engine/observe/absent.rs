@@ -14,8 +14,6 @@ use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::reconcile::pairing::Paired;
-use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
@@ -25,13 +23,12 @@ use crate::state::store::Store;
 /// was anything to ask.
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
     if !observed.remote.complete {
         return Ok(false);
     }
-    let questions = select_questions(&engine.store, &engine.settings, base, observed)?;
+    let questions = select_questions(&engine.store, &engine.settings, observed)?;
     if !questions.is_empty() {
         begin_phase(
             &engine.teller,
@@ -41,25 +38,25 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
         );
     }
     for (done, question) in questions.iter().enumerate() {
-        let asked = ask(engine, *question, base.articles.get(&question.id)).await?;
+        let asked = ask(engine, *question, observed.row(question.id)).await?;
         match asked {
             // Without probes the listing is the best answer, and it has the article.
             Ok(Remote::NotVisible(_)) if question.listed && !may_probe(engine)? => {}
             Ok(answer) => {
-                let listed_before = question.get && base.articles.contains_key(&question.id);
+                let listed_before = question.get && observed.row(question.id).is_some();
                 if listed_before && shows_a_gap(&answer) {
                     let gap = "the listing left out an article that can be read";
                     observed.doubt.get_or_insert_with(|| gap.to_owned());
                 }
                 observed.service.validator_unsafe |= !question.listed && is_published(&answer);
-                let row = base.articles.get_mut(&question.id);
+                let row = observed.base.articles.get_mut(&question.id);
                 if let (Remote::Present(seen), Some(row)) = (&answer, row)
                     && (question.listed || !is_published(&answer))
                 {
                     // Only a probe shows a hidden article.
                     believe(&mut engine.store, row, seen)?;
                 }
-                store_visibility(&mut engine.store, base, question.id, &answer)?;
+                store_visibility(&mut engine.store, &mut observed.base, question.id, &answer)?;
                 let file = observed.paired.files.get(&question.id);
                 let noted = Answer::Article {
                     remote: answer.clone(),
@@ -76,20 +73,15 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                 break;
             }
             Err(error) => {
-                let row = base.articles.get(&question.id).map(|row| &row.place);
-                let file = observed.paired.files.get(&question.id);
-                let place = row.or(file.map(|file| &file.place));
-                let path = place.map(ToString::to_string).unwrap_or_default();
                 let why = format!("the service cannot say whether this article is there: {error}");
-                let problem = Problem::at(path, Some(question.id), why);
-                observed.problems.push(problem);
+                observed.note_problem(question.id, why);
                 let unknown = Remote::Unknown(error.to_string());
                 observed.remote.articles.insert(question.id, unknown);
             }
         }
         report_done(&engine.teller, done as u64 + 1);
     }
-    for row in base.articles.values() {
+    for row in observed.base.articles.values() {
         observed
             .remote
             .articles
@@ -193,10 +185,9 @@ fn is_not_found(error: &ServiceError) -> bool {
 fn select_questions(
     store: &Store,
     settings: &Settings,
-    base: &Base,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<Question>> {
-    let limit = settings.max_deletes.limit(base.articles.len());
+    let limit = settings.max_deletes.limit(observed.base.articles.len());
     let approvals = store.approvals()?.into_iter();
     let approved = approvals.map(|approval| approval.fingerprint).collect();
     let backoff = Backoff::read(store, &observed.request)?;
@@ -210,11 +201,11 @@ fn select_questions(
         backoff: &backoff,
     };
     let listed = &observed.remote.articles;
-    let mut absent = questions::classify_absent(base, &observed.paired, listed, &rules);
+    let mut absent = questions::classify_absent(&observed.base, &observed.paired, listed, &rules);
     observed.remote.articles.append(&mut absent.known);
     observed.service.read_first.append(&mut absent.read_first);
     let listed = &mut observed.remote.articles;
-    let doubtful = questions::listed_but_disabled(base, listed, &backoff);
+    let doubtful = questions::listed_but_disabled(&observed.base, listed, &backoff);
     absent.ask.extend(doubtful.into_iter().map(|id| Question {
         id,
         get: false,
@@ -223,7 +214,7 @@ fn select_questions(
     let policy = settings.policy(&observed.request);
     absent
         .ask
-        .retain(|question| in_scope(base, &observed.paired, &policy, question.id));
+        .retain(|question| in_scope(observed, &policy, question.id));
     Ok(absent.ask)
 }
 
@@ -260,9 +251,9 @@ fn shows_a_gap(answer: &Remote) -> bool {
     answer.present().is_some_and(|seen| !seen.flags.hides())
 }
 
-fn in_scope(base: &Base, paired: &Paired, policy: &Policy, id: ArticleId) -> bool {
-    let row = base.articles.get(&id);
-    let file = paired.files.get(&id);
+fn in_scope(observed: &Observation, policy: &Policy, id: ArticleId) -> bool {
+    let row = observed.row(id);
+    let file = observed.paired.files.get(&id);
     row.is_some_and(|row| policy.scope.covers(&row.place))
         || file.is_some_and(|file| policy.scope.covers(&file.place))
 }

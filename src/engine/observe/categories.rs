@@ -17,7 +17,7 @@ use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
+use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::service::{ErrorKind, RemoteCategory, Service};
 use crate::state::Target;
 use crate::state::store::Store;
@@ -31,7 +31,6 @@ const MAX_REFRESHED: usize = 5;
 /// out, in a folder that a command names, or about to be changed.
 pub(super) fn categories_to_read<S: Service, D: Disk>(
     engine: &Engine<S, D>,
-    base: &Base,
     listing: &Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<CategoryId>> {
@@ -49,23 +48,25 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
                 .filter_map(|category| category.id),
         )
         .chain(engine.settings.categories.iter().copied())
-        .filter(|id| !base.categories.contains_key(id))
+        .filter(|id| !observed.base.categories.contains_key(id))
         .collect();
     for (id, entry) in &listing.articles {
         let Remote::Present(seen) = entry else {
             continue;
         };
-        let row = base.articles.get(id);
+        let row = observed.row(*id);
         let moved = row.is_some_and(|row| row.remote.category != seen.version.category);
-        if moved || !base.categories.contains_key(&seen.version.category) {
-            wanted.insert(seen.version.category);
+        let category = seen.version.category;
+        if moved || !observed.base.categories.contains_key(&category) {
+            wanted.insert(category);
         }
         if let Some(row) = row.filter(|_| moved) {
             wanted.insert(row.remote.category);
         }
     }
     // Once a day, but not all in the same cycle: the oldest first.
-    let mut old: Vec<&CategoryRow> = base
+    let mut old: Vec<&CategoryRow> = observed
+        .base
         .categories
         .values()
         .filter(|row| !row.read_at.is_recent(now, ASK_AGAIN))
@@ -79,17 +80,17 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
             let folder = row.folder.as_deref();
             folder.is_some_and(|folder| policy.scope.covers_folder(folder))
         };
-        let rows = base.categories.values().filter(named);
+        let rows = observed.base.categories.values().filter(named);
         wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
     }
     wanted.retain(|id| match backoff.of_category(*id) {
         Some((why, foreign)) => {
-            report_unread(&engine.settings, *id, why, foreign, base, observed);
+            report_unread(&engine.settings, *id, why, foreign, observed);
             false
         }
         None => true,
     });
-    let changed = changed_categories(&engine.settings, base, observed);
+    let changed = changed_categories(&engine.settings, observed);
     wanted.extend(changed);
     wanted.retain(|id| !observed.remote.categories.contains_key(id));
     Ok(wanted.into_iter().collect())
@@ -99,7 +100,6 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
 pub(super) async fn read_categories<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     wanted: &[CategoryId],
-    base: &mut Base,
     listing: &mut Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -116,7 +116,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
         let answers = &mut engine.gathered.answers;
         match engine.service.category(id, engine.request.purpose).await {
             Ok((category, articles)) => {
-                if note_if_foreign(&engine.settings, &category, base, observed) {
+                if note_if_foreign(&engine.settings, &category, observed) {
                     let (why, foreign) = (of_another(id), true);
                     answers.note(Target::Category(id), Answer::Category { why, foreign });
                     continue;
@@ -128,7 +128,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                     .remote
                     .categories
                     .insert(id, (category.version, category.revision));
-                use_bodies(&mut engine.store, articles, listing, base, observed)?;
+                use_bodies(&mut engine.store, articles, listing, observed)?;
             }
             Err(error) if error.stops_all() => {
                 observed.stop_for(error);
@@ -137,18 +137,18 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
             Err(error)
                 if error.kind == ErrorKind::NotFound
                     && observed.extent == Extent::All
-                    && base.categories.contains_key(&id)
-                    && !has_articles(id, base, listing) =>
+                    && observed.base.categories.contains_key(&id)
+                    && !has_articles(id, &observed.base, listing) =>
             {
                 tracing::info!(category = %id, "the service has no such category any more");
                 answers.note(Target::Category(id), None);
-                base.categories.remove(&id);
+                observed.base.categories.remove(&id);
                 let store = &mut engine.store;
                 store.write_unless_dry_run(|tx| tx.remove_category(id))?;
             }
             Err(error) => {
                 let why = format!("its category cannot be read: {error}");
-                report_unread(&engine.settings, id, why.clone(), false, base, observed);
+                report_unread(&engine.settings, id, why.clone(), false, observed);
                 let foreign = false;
                 answers.note(Target::Category(id), Answer::Category { why, foreign });
             }
@@ -178,10 +178,14 @@ fn report_unread(
     id: CategoryId,
     message: String,
     foreign: bool,
-    base: &Base,
     observed: &mut Observation,
 ) {
-    let path = folder_of(base, &observed.local, id);
+    let mut folders = observed.local.categories.iter();
+    let local = folders.find(|category| category.id == Some(id));
+    let row = observed.base.categories.get(&id);
+    let folder = local.map(|category| &category.folder);
+    let folder = folder.or_else(|| row?.folder.as_ref());
+    let path = folder.cloned().unwrap_or_default();
     let is_named = !path.is_empty() || settings.categories.contains(&id);
     if foreign {
         observed.remote.foreign.insert(id);
@@ -192,7 +196,7 @@ fn report_unread(
 }
 
 /// Returns the categories that are about to be changed: an earlier read does not show the version to be replaced.
-fn changed_categories(settings: &Settings, base: &Base, observed: &Observation) -> Vec<CategoryId> {
+fn changed_categories(settings: &Settings, observed: &Observation) -> Vec<CategoryId> {
     let policy = settings.policy(&observed.request);
     let changed = |row: &&CategoryRow| {
         observed.request.direction.pushes()
@@ -212,25 +216,14 @@ fn changed_categories(settings: &Settings, base: &Base, observed: &Observation) 
                 mine && (is_changed || row.folder.as_deref() != Some(&category.folder))
             })
     };
-    let rows = base.categories.values().filter(changed);
+    let rows = observed.base.categories.values().filter(changed);
     rows.map(|row| row.id).collect()
-}
-
-pub(super) fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {
-    local
-        .categories
-        .iter()
-        .find(|category| category.id == Some(id))
-        .map(|category| category.folder.clone())
-        .or_else(|| base.categories.get(&id).and_then(|row| row.folder.clone()))
-        .unwrap_or_default()
 }
 
 /// Returns whether a category is another workspace's, and reports it the first time.
 pub(super) fn note_if_foreign(
     settings: &Settings,
     category: &RemoteCategory,
-    base: &Base,
     observed: &mut Observation,
 ) -> bool {
     let id = category.id;
@@ -238,7 +231,7 @@ pub(super) fn note_if_foreign(
         .workspace
         .is_some_and(|workspace| workspace != settings.workspace);
     if foreign && !observed.remote.foreign.contains(&id) {
-        report_unread(settings, id, of_another(id), true, base, observed);
+        report_unread(settings, id, of_another(id), true, observed);
     }
     foreign
 }
@@ -247,17 +240,17 @@ pub(super) fn note_if_foreign(
 /// are marked.
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let unknown_ids: BTreeSet<ArticleId> = observed
         .paired
         .files
         .keys()
-        .filter(|id| !base.articles.contains_key(id))
         .copied()
+        .filter(|id| observed.row(*id).is_none())
         .collect();
-    let unplaced = |base: &Base, remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
+    let unplaced = |observed: &Observation| -> Vec<(ArticleId, CategoryId)> {
+        let (base, remote) = (&observed.base, &observed.remote);
         unknown_ids
             .iter()
             .filter_map(|id| Some((*id, remote.articles.get(id)?.present()?.version.category)))
@@ -266,15 +259,15 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
             })
             .collect()
     };
-    let wanted: BTreeSet<CategoryId> = unplaced(base, &observed.remote)
+    let wanted: BTreeSet<CategoryId> = unplaced(observed)
         .into_iter()
         .map(|(_, category)| category)
         .filter(|category| !observed.remote.foreign.contains(category))
         .collect();
     let wanted: Vec<CategoryId> = wanted.into_iter().collect();
     let mut listing = Listing::default();
-    read_categories(engine, &wanted, base, &mut listing, observed).await?;
-    for (id, category) in unplaced(base, &observed.remote) {
+    read_categories(engine, &wanted, &mut listing, observed).await?;
+    for (id, category) in unplaced(observed) {
         let entry = if observed.remote.foreign.contains(&category) {
             Remote::Foreign
         } else {
@@ -282,7 +275,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
         };
         observed.remote.articles.insert(id, entry);
     }
-    mark_foreign_unknown(base, &mut observed.remote);
+    mark_foreign_unknown(&observed.base, &mut observed.remote);
     Ok(())
 }
 

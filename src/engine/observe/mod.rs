@@ -100,7 +100,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
     );
     scanned.side.racy = scanned.racy(now);
     let mut observed = Observation {
-        base: Base::default(),
+        base,
         local: scanned.snapshot,
         remote: RemoteSnapshot::default(),
         paired: Paired::default(),
@@ -113,8 +113,8 @@ pub(super) async fn observe<S: Service, D: Disk>(
         older: BTreeSet::new(),
         problems: scanned.problems,
     };
-    take_listing(engine, &mut base, listing, &mut observed).await?;
-    ask_for_stale_reads(engine, &mut base, &mut observed).await?;
+    take_listing(engine, listing, &mut observed).await?;
+    ask_for_stale_reads(engine, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {
@@ -122,44 +122,38 @@ pub(super) async fn observe<S: Service, D: Disk>(
         observed.local.complete = false;
         observed.remote.complete = false;
     }
-    take_creations(
-        &mut engine.store,
-        &engine.settings,
-        &mut base,
-        &mut observed,
-    )?;
-    observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
-    let counts = observed.seen_counts(&base);
-    let has_asked = ask(engine, &mut base, &mut observed).await?;
-    if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
-        observed.pair_again(&base);
+    take_creations(&mut engine.store, &engine.settings, &mut observed)?;
+    observed.pair();
+    let counts = observed.seen_counts();
+    let has_asked = ask(engine, &mut observed).await?;
+    if has_asked || counts.is_none() || observed.seen_counts() != counts {
+        // A file may belong to an article that only the answers showed.
+        observed.pair();
         // If an answer says that another article is gone, the file may belong to its own id.
-        if has_unasked_ids(&base, &observed) && ask(engine, &mut base, &mut observed).await? {
-            observed.pair_again(&base);
+        if has_unasked_ids(&observed) && ask(engine, &mut observed).await? {
+            observed.pair();
         }
     }
-    observed.base = base;
     Ok(Some(observed))
 }
 
 /// Asks for unlisted articles, and for ids that only files name. Returns whether there was anything to ask.
 async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
-    let has_asked = ask_absent(engine, base, observed).await?;
-    place_unknown_ids(engine, base, observed).await?;
+    let has_asked = ask_absent(engine, observed).await?;
+    place_unknown_ids(engine, observed).await?;
     if has_asked {
-        record_without_row(&mut engine.store, base, observed)?;
+        record_without_row(&mut engine.store, observed)?;
     }
     Ok(has_asked)
 }
 
 /// Returns whether a file has an id that neither the base nor an answer knows.
-fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
+fn has_unasked_ids(observed: &Observation) -> bool {
     let (remote, mut ids) = (&observed.remote, observed.paired.files.keys());
-    ids.any(|id| !base.articles.contains_key(id) && !remote.articles.contains_key(id))
+    ids.any(|id| observed.row(*id).is_none() && !remote.articles.contains_key(id))
 }
 
 /// Scans the mirror: with the index, if the differences from it may be enough, otherwise with all rows.
@@ -247,19 +241,19 @@ fn warn_of_inner<S: Service, D: Disk>(engine: &mut Engine<S, D>, inner: &[Place]
 }
 
 impl Observation {
-    /// Pairs once more: a file may belong to an article that only the answers showed.
-    fn pair_again(&mut self, base: &Base) {
-        // Drop the first pairing before the second is made: two take too much memory.
+    /// Pairs the files with the articles.
+    fn pair(&mut self) {
+        // Drop an earlier pairing before the next one is made: two take too much memory.
         self.paired = Paired::default();
-        self.paired = pairing::pair(base, &self.local, &self.remote);
+        self.paired = pairing::pair(&self.base, &self.local, &self.remote);
     }
 
     /// Counts the observed articles and categories: if the counts stay and nothing was asked, another pairing would
     /// give the same result. `None`: files name articles that the base does not know.
-    fn seen_counts(&self, base: &Base) -> Option<[usize; 3]> {
+    fn seen_counts(&self) -> Option<[usize; 3]> {
         let mut files = self.paired.files.keys();
         let remote = &self.remote;
-        files.all(|id| base.articles.contains_key(id)).then_some([
+        files.all(|id| self.row(*id).is_some()).then_some([
             remote.articles.len(),
             remote.categories.len(),
             remote.foreign.len(),

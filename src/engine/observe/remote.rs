@@ -60,7 +60,6 @@ pub(super) async fn list<S: Service, D: Disk>(
 
 pub(super) async fn take_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &mut Base,
     mut listing: Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -74,15 +73,8 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     for (id, entry) in &listing.articles {
         if let Remote::Unknown(why) = entry {
             observed.remote.unreadable.insert(*id);
-            observed.problems.push(Problem {
-                path: base
-                    .articles
-                    .get(id)
-                    .map(|row| row.place.to_string())
-                    .unwrap_or_default(),
-                id: Some(*id),
-                message: format!("the service's entry of this article cannot be read: {why}"),
-            });
+            let why = format!("the service's entry of this article cannot be read: {why}");
+            observed.note_problem(*id, why);
         }
     }
     if !listing.unidentified.is_empty() {
@@ -90,7 +82,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         observed.doubt.get_or_insert_with(why);
     }
     for category in std::mem::take(&mut listing.categories).into_values() {
-        if note_if_foreign(&engine.settings, &category, base, observed) {
+        if note_if_foreign(&engine.settings, &category, observed) {
             continue;
         }
         let store = &mut engine.store;
@@ -101,10 +93,10 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
             .insert(category.id, (category.version, category.revision));
     }
     if observed.extent != Extent::Paths {
-        let wanted = categories_to_read(engine, base, &listing, observed)?;
-        read_categories(engine, &wanted, base, &mut listing, observed).await?;
+        let wanted = categories_to_read(engine, &listing, observed)?;
+        read_categories(engine, &wanted, &mut listing, observed).await?;
     }
-    fetch_bodies(engine, base, &mut listing, observed).await?;
+    fetch_bodies(engine, &mut listing, observed).await?;
     match &listing.end {
         Some(ListEnd::Whole { validator, .. }) => {
             observed.service.validator.clone_from(validator);
@@ -121,8 +113,8 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
                 return false;
             };
             let category = &seen.version.category;
-            !base.articles.contains_key(id)
-                && !base.categories.contains_key(category)
+            observed.row(**id).is_none()
+                && !observed.base.categories.contains_key(category)
                 && !observed.remote.categories.contains_key(category)
         };
         observed.service.not_fetched += listing.articles.iter().filter(is_unplaced).count();
@@ -141,29 +133,28 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         .doubt
         .take()
         .or(engine.gathered.failed_look.clone());
-    mark_foreign_unknown(base, &mut observed.remote);
+    mark_foreign_unknown(&observed.base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
-    if is_first_pull(base, observed) {
+    if is_first_pull(observed) {
         return Ok(());
     }
-    record_without_row(&mut engine.store, base, observed)
+    record_without_row(&mut engine.store, observed)
 }
 
 /// Returns whether the base and the mirror are empty. Then each version goes into the history with its file, or at the
 /// end of the cycle if its file was not written: a second record of each would slow down a first sync.
-pub(in crate::engine) fn is_first_pull(base: &Base, observed: &Observation) -> bool {
-    base.articles.is_empty() && observed.local.files.is_empty()
+pub(in crate::engine) fn is_first_pull(observed: &Observation) -> bool {
+    observed.base.articles.is_empty() && observed.local.files.is_empty()
 }
 
 /// Records in the history the service's versions of articles that have no row in the base: nothing else remembers them.
 /// An article without a file whose likely place is ignored is out of scope in both directions.
 pub(in crate::engine) fn record_without_row(
     store: &mut Store,
-    base: &Base,
     observed: &Observation,
 ) -> anyhow::Result<()> {
     let articles = observed.remote.articles.iter();
-    let articles = articles.filter(|(id, _)| !base.articles.contains_key(id));
+    let articles = articles.filter(|(id, _)| observed.row(**id).is_none());
     let without_row = articles.filter_map(|(id, entry)| Some((*id, &entry.present()?.version)));
     let without_row: Vec<(ArticleId, &Version)> = without_row.collect();
     if without_row.is_empty() {
@@ -178,7 +169,7 @@ pub(in crate::engine) fn record_without_row(
             versions.push(seen_there(id, place, version));
             continue;
         }
-        let place = likely_place(id, version, base, &observed.remote);
+        let place = likely_place(id, version, &observed.base, &observed.remote);
         if !observed.mirror.layout.ignores(&place) {
             versions.push(seen_there(id, &place, version));
         }
@@ -209,7 +200,6 @@ pub(super) fn use_bodies(
     store: &mut Store,
     articles: Vec<Listed>,
     listing: &mut Listing,
-    base: &Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for entry in articles {
@@ -225,7 +215,7 @@ pub(super) fn use_bodies(
         let waits = waiting.is_some_and(|left| left.revision == article.revision);
         if waits && article.text.is_some() {
             listing.bodiless.remove(&article.id);
-            let row = base.articles.get(&article.id);
+            let row = observed.row(article.id);
             listing.article(*article, row, store)?;
         }
     }
@@ -235,7 +225,6 @@ pub(super) fn use_bodies(
 /// Fetches the bodies that the listing lacks: by category, if several of one are new.
 async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &mut Base,
     listing: &mut Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -248,7 +237,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
         .filter(|(id, count)| *count > 1 && !observed.remote.categories.contains_key(id))
         .map(|(id, _)| id)
         .collect();
-    read_categories(engine, &several, base, listing, observed).await?;
+    read_categories(engine, &several, listing, observed).await?;
     let left: Vec<RemoteArticle> = listing.bodiless.values().cloned().collect();
     if left.is_empty() || observed.service.stop.is_some() {
         return Ok(());
@@ -269,17 +258,14 @@ async fn fetch_bodies<S: Service, D: Disk>(
                     observed.service.validator_unsafe = true;
                     observed.service.read_first.insert(id);
                 }
-                if let Some(place) = outdated_at(&found, base).filter(|_| other) {
-                    let outdated = Problem::at(place, Some(id), STALE);
-                    observed.problems.push(outdated);
+                if other && is_stale_read(&found, observed) {
+                    observed.note_problem(id, STALE);
                 } else {
                     listing.bodiless.remove(&id);
-                    listing.article(found, base.articles.get(&id), &mut engine.store)?;
+                    listing.article(found, observed.row(id), &mut engine.store)?;
                 }
             }
-            Ok(_) => observed
-                .problems
-                .push(unread(id, base, "the answer has none")),
+            Ok(_) => observed.note_problem(id, "its body cannot be read: the answer has none"),
             Err(error) if observed.note_error(&error) => {
                 observed.stop_for(error);
                 break;
@@ -288,7 +274,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
                 if error.kind == ErrorKind::TooLarge {
                     observed.remote.unreadable.insert(id);
                 }
-                observed.problems.push(unread(id, base, error));
+                observed.note_problem(id, format!("its body cannot be read: {error}"));
             }
         }
         report_done(&engine.teller, done as u64 + 1);
@@ -313,7 +299,7 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
         {
             wanted.extend([shown.text, ours, theirs]);
         }
-        let Some(row) = observed.base.articles.get(id) else {
+        let Some(row) = observed.row(*id) else {
             if observed.request.resolve.contains_key(id) {
                 wanted.extend([ours, theirs]);
             }
@@ -335,20 +321,14 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
     Ok(bodies)
 }
 
-/// Makes the problem of an article that is left alone because its body is unknown.
-fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
-    let row = base.articles.get(&id);
-    let path = row.map(|row| row.place.to_string()).unwrap_or_default();
-    Problem::at(path, Some(id), format!("its body cannot be read: {why}"))
-}
-
 /// The reason for a listed article whose body is a stale read.
 const STALE: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
-/// Returns the place of an article whose response is a stale read: a version that our own writes replaced.
-fn outdated_at<'a>(found: &RemoteArticle, base: &'a Base) -> Option<&'a Place> {
-    let row = base.articles.get(&found.id)?;
-    let version = version_of(found, &row.remote);
-    is_outdated(row, &version, &found.revision).then_some(&row.place)
+/// Returns whether a response is a stale read: a version that our own writes replaced.
+fn is_stale_read(found: &RemoteArticle, observed: &Observation) -> bool {
+    observed.row(found.id).is_some_and(|row| {
+        let version = version_of(found, &row.remote);
+        is_outdated(row, &version, &found.revision)
+    })
 }

@@ -12,8 +12,7 @@ use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::reconcile::guard::MAX_ROLLBACKS;
-use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Remote, Seen};
+use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::Service;
 use crate::state::Target;
 use crate::state::store::Store;
@@ -30,16 +29,15 @@ const MAX_PROBES: usize = 2 * MAX_ROLLBACKS;
 /// Asks for the articles of which the last listing was a stale read, too.
 pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let policy = engine.settings.policy(&observed.request);
-    let mut old = observed.stale_reads(base);
+    let mut old = observed.stale_reads();
     // The validator of such a listing proves nothing. A cycle may look twice, and the second look is no later listing.
     observed.service.validator_unsafe |= !old.is_empty();
     let answers = &engine.gathered.answers;
     old.retain(|id| {
-        let row = base.articles.get(id);
+        let row = observed.row(*id);
         row.is_some_and(|row| policy.scope.covers(&row.place)) && !answers.has(Target::Article(*id))
     });
     if old.is_empty() {
@@ -50,7 +48,7 @@ pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
     for id in old {
         let target = Target::Article(id);
         engine.gathered.answers.note(target, Answer::StaleRead);
-        let row = base.articles.get(&id);
+        let row = observed.row(id);
         let is_again = backoff.had_stale_read(target) && probes < MAX_PROBES;
         let Some(row) = row.filter(|_| is_again) else {
             continue;
@@ -64,8 +62,7 @@ pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
         match ask(engine, question, Some(row)).await? {
             Ok(Remote::Present(seen)) => found.push((id, seen)),
             Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign) => {
-                let problem = Problem::at(&row.place, Some(id), UNEXPLAINED);
-                observed.problems.push(problem);
+                observed.note_problem(id, UNEXPLAINED);
             }
             Err(error) => {
                 // No answer counts: a part of them would stay below the guard of roll-backs.
@@ -75,7 +72,7 @@ pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
         }
     }
     for (id, seen) in found {
-        if let Some(row) = base.articles.get_mut(&id) {
+        if let Some(row) = observed.base.articles.get_mut(&id) {
             believe(&mut engine.store, row, &seen)?;
         }
         // The answer explains the version, which is no stale read in the next listing.

@@ -26,25 +26,24 @@ use crate::state::{Deed, RequestId, Subject};
 pub(in crate::engine) fn take_creations(
     store: &mut Store,
     settings: &Settings,
-    base: &mut Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
-    for mut creation in std::mem::take(&mut base.creations) {
+    for mut creation in std::mem::take(&mut observed.base.creations) {
         if let Some(row) = row_of_named_file(settings, &creation, observed) {
-            confirm(store, row, base)?;
+            confirm(store, row, &mut observed.base)?;
             continue;
         }
-        if is_missing(&creation, base, observed) {
+        if is_missing(&creation, observed) {
             end_missing(store, &creation, observed)?;
             continue;
         }
         let mut made = creation.row.as_ref().map(|row| row.id);
-        if made.is_none() && is_address_taken(&creation, base, observed) {
+        if made.is_none() && is_address_taken(&creation, observed) {
             drop_creation(store, &creation)?;
             continue;
         }
         if made.is_none() {
-            made = answer_by_listing(store, &mut creation, base, observed)?;
+            made = answer_by_listing(store, &mut creation, observed)?;
         }
         let seen = made.and_then(|id| observed.remote.articles.remove(&id));
         // The validator of the listing does not cover a removed entry.
@@ -58,9 +57,9 @@ pub(in crate::engine) fn take_creations(
                     observed.service.read_first.insert(row.id);
                 }
             }
-            forget_replaced(store, &creation, row.id, base)?;
+            forget_replaced(store, &creation, row.id, &mut observed.base)?;
         }
-        base.creations.push(creation);
+        observed.base.creations.push(creation);
     }
     Ok(())
 }
@@ -118,7 +117,6 @@ fn forget_replaced(
 fn answer_by_listing(
     store: &mut Store,
     creation: &mut Creation,
-    base: &Base,
     observed: &Observation,
 ) -> anyhow::Result<Option<ArticleId>> {
     let is_named_by_a_file =
@@ -130,7 +128,7 @@ fn answer_by_listing(
             creation.unclear == Some(*id) || has_address(creation, address_of(&seen.version));
         is_it.then_some((*id, seen))
     });
-    let found = found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
+    let found = found.filter(|(id, _)| observed.row(*id).is_none() && !is_named_by_a_file(*id));
     let before = creation.unclear.take();
     if let Some((id, seen)) = found {
         let text = store.text(seen.version.text)?;
@@ -280,10 +278,10 @@ fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
 
 /// Returns whether an article of the base has the creation's address. An article that arrived nevertheless has another
 /// address by now, and is an ordinary article.
-fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
+fn is_address_taken(creation: &Creation, observed: &Observation) -> bool {
     let mut entries = observed.remote.articles.iter();
     entries.any(|(id, entry)| {
-        let known = entry.present().zip(base.articles.get(id));
+        let known = entry.present().zip(observed.row(*id));
         known.is_some_and(|(seen, row)| {
             has_address(creation, address_of(&seen.version))
                 && !row.has_superseded(&seen.version, &seen.revision)
@@ -339,12 +337,12 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
 }
 
 /// Returns whether the file of a creation is certainly gone. A file with the same title and text may be it, moved.
-fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool {
+fn is_missing(creation: &Creation, observed: &Observation) -> bool {
     let local = &observed.local;
     let (category, _) = creation.address();
     let mut folders = local.categories.iter();
     let paired = folders.find(|folder| folder.id == Some(category));
-    let known = base.categories.get(&category);
+    let known = observed.base.categories.get(&category);
     let folder = paired
         .map(|paired| &paired.folder)
         .or_else(|| known?.folder.as_ref())
@@ -353,7 +351,7 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
     let is_seen = local.closed.is_empty()
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
-    let may_be = |file: &LocalFile| may_be_of(creation, file, base);
+    let may_be = |file: &LocalFile| may_be_of(creation, file, &observed.base);
     // A file that is not ready may be the moved file. It has a problem of its own; an ignored file has none.
     let has_problem = |place: &Place| {
         let path = place.to_string();
