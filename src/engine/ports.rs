@@ -131,15 +131,15 @@ pub enum Progress {
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Reports that a phase begins.
-pub(super) fn begin_phase(teller: &Teller, name: &str, total: Option<u64>, requests: u32) {
+pub(super) fn begin_phase(teller: &Teller, name: &str, total: Option<usize>, requests: u32) {
     teller(Progress::Phase {
         name: name.to_owned(),
-        total,
+        total: total.map(|total| total as u64),
         requests,
     });
 }
 
 /// Reports how many units of the phase are done.
-pub(super) fn report_done(teller: &Teller, units: u64) {
-    teller(Progress::Done(units));
+pub(super) fn report_done(teller: &Teller, units: usize) {
+    teller(Progress::Done(units as u64));
 }

@@ -43,13 +43,13 @@ pub(super) fn settle_files<D: Disk>(
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if total > MAX_SYNCED_SINGLY {
-        begin_phase(teller, "writing files", Some(total as u64), 0);
+        begin_phase(teller, "writing files", Some(total), 0);
     }
     for start in (0..total).step_by(BATCH) {
         let end = total.min(start + BATCH);
         let batch: Vec<Action> = actions.take(end - start).collect();
         settle_batch(journal, teller, &batch, total > MAX_SYNCED_SINGLY, state)?;
-        report_done(teller, end as u64);
+        report_done(teller, end);
     }
     Ok(())
 }

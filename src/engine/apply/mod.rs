@@ -83,7 +83,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         record::forget_validator(&mut engine.store)?;
     }
     if to_send > 0 {
-        begin_phase(&engine.teller, "sending", Some(to_send as u64), 1);
+        begin_phase(&engine.teller, "sending", Some(to_send), 1);
     }
     // Categories come first: an article's row has the folder of its category after the category's step.
     let mut actions = plan.actions;

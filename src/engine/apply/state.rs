@@ -33,7 +33,7 @@ pub(super) struct ApplyState<'a> {
     /// The number of articles still to be sent, to choose between GETs and a listing.
     pub(super) to_send: usize,
     /// The number of sent steps, for progress.
-    pub(super) done: u64,
+    pub(super) done: usize,
     /// The prefix of the workspace's paths, for the log.
     pub(super) prefix: String,
 }

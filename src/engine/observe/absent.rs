@@ -33,7 +33,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
         begin_phase(
             &engine.teller,
             "asking for absent articles",
-            Some(questions.len() as u64),
+            Some(questions.len()),
             2,
         );
     }
@@ -79,7 +79,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                 observed.remote.articles.insert(question.id, unknown);
             }
         }
-        report_done(&engine.teller, done as u64 + 1);
+        report_done(&engine.teller, done + 1);
     }
     for row in observed.base.articles.values() {
         observed

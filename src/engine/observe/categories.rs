@@ -106,12 +106,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     if wanted.is_empty() || observed.service.stop.is_some() {
         return Ok(());
     }
-    begin_phase(
-        &engine.teller,
-        "reading categories",
-        Some(wanted.len() as u64),
-        1,
-    );
+    begin_phase(&engine.teller, "reading categories", Some(wanted.len()), 1);
     for (done, &id) in wanted.iter().enumerate() {
         let answers = &mut engine.gathered.answers;
         match engine.service.category(id, engine.request.purpose).await {
@@ -153,7 +148,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 answers.note(Target::Category(id), Answer::Category { why, foreign });
             }
         }
-        report_done(&engine.teller, done as u64 + 1);
+        report_done(&engine.teller, done + 1);
     }
     Ok(())
 }

@@ -100,12 +100,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
         })
         .collect();
     if !edited.is_empty() {
-        begin_phase(
-            &engine.teller,
-            "reading articles",
-            Some(edited.len() as u64),
-            1,
-        );
+        begin_phase(&engine.teller, "reading articles", Some(edited.len()), 1);
         // A read without its write would be wasted.
         let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
         engine

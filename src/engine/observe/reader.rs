@@ -56,28 +56,40 @@ impl<'a> Reader<'a> {
         Ok(Scanned { scan, ..self.out })
     }
 
+    /// Takes one file. The last error of the state is returned at the end.
     pub(super) fn take(&mut self, file: ScannedFile) {
+        if let Err(error) = self.take_file(file) {
+            self.broken = Some(error);
+        }
+    }
+
+    fn take_file(&mut self, file: ScannedFile) -> Outcome<()> {
         match file {
             ScannedFile::Unchanged { id, stamp } => self.out.unchanged.push((id, stamp)),
             ScannedFile::Ready {
                 place,
                 stamp,
                 document,
-            } => self.read(place, stamp, &document),
+            } => self.read(place, stamp, &document)?,
             ScannedFile::NotReady {
                 place,
                 stamp,
                 problem,
                 lenient,
                 source,
-            } => match lenient.filter(|document| self.belongs(&place, document)) {
-                Some(document) => self.read(place, stamp, &document),
-                None => self.not_ready(place, problem.id, problem.to_string(), source),
+            } => match lenient {
+                Some(document) if self.belongs(&place, &document)? => {
+                    self.read(place, stamp, &document)?;
+                }
+                Some(_) | None => {
+                    self.not_ready(place, problem.id, problem.to_string(), source)?;
+                }
             },
             ScannedFile::Present { place, .. } => {
                 self.out.snapshot.unknown.push(Unknown { place, id: None });
             }
         }
+        Ok(())
     }
 
     fn not_ready(
@@ -86,24 +98,23 @@ impl<'a> Reader<'a> {
         id: Option<ArticleId>,
         message: String,
         source: Option<String>,
-    ) {
-        if let Some(source) = source
-            && let Err(error) = self.store_not_ready(&place, id, source)
-        {
-            self.broken = Some(error);
+    ) -> Outcome<()> {
+        if let Some(source) = source {
+            self.store_not_ready(&place, id, source)?;
         }
         self.out.problems.push(Problem::at(&place, id, message));
         self.out.snapshot.unknown.push(Unknown { place, id });
+        Ok(())
     }
 
     /// Returns whether the base already has the oddity of a file that is not ready: an article about git may show
     /// conflict markers, and the service may hold texts above its own limits. A text that a ` #` cuts is only in files.
-    fn belongs(&mut self, place: &Place, document: &Document) -> bool {
+    fn belongs(&self, place: &Place, document: &Document) -> Outcome<bool> {
         if document.check_cut_texts().is_err() {
-            return false;
+            return Ok(false);
         }
-        let Some(row) = self.row_of(place, document.id()) else {
-            return false;
+        let Some(row) = self.row_of(place, document.id())? else {
+            return Ok(false);
         };
         let known = |text: &str, of: fn(&Version) -> &str| {
             text.chars().count() <= MAX_CHARS
@@ -119,33 +130,26 @@ impl<'a> Reader<'a> {
             && known(keywords, |version| &version.keywords);
         let marked = has_conflict_markers(document.text());
         if !fields || !marked {
-            return fields;
+            return Ok(fields);
         }
-        let texts = [row.local.text, row.remote.text];
-        texts
-            .into_iter()
-            .any(|digest| match self.store.body(digest) {
-                Ok(text) => text.is_some_and(|text| has_conflict_markers(&text)),
-                Err(error) => {
-                    self.broken = Some(error);
-                    false
-                }
-            })
-    }
-
-    fn row_of(&mut self, place: &Place, id: Option<ArticleId>) -> Option<ArticleRow> {
-        let at_place = || self.places.get(&place.folder, &place.file);
-        let id = id.or_else(|| at_place().map(|(id, _)| id))?;
-        match row_of(self.rows, id, self.store) {
-            Ok(row) => row.map(Cow::into_owned),
-            Err(error) => {
-                self.broken = Some(error);
-                None
+        for digest in [row.local.text, row.remote.text] {
+            let text = self.store.body(digest)?;
+            if text.is_some_and(|text| has_conflict_markers(&text)) {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
-    fn read(&mut self, place: Place, stamp: Stamp, document: &Document) {
+    fn row_of(&self, place: &Place, id: Option<ArticleId>) -> Outcome<Option<ArticleRow>> {
+        let at_place = || self.places.get(&place.folder, &place.file);
+        let Some(id) = id.or_else(|| at_place().map(|(id, _)| id)) else {
+            return Ok(None);
+        };
+        Ok(row_of(self.rows, id, self.store)?.map(Cow::into_owned))
+    }
+
+    fn read(&mut self, place: Place, stamp: Stamp, document: &Document) -> Outcome<()> {
         let slug = match slug_at(document, &place) {
             Ok(slug) => slug,
             Err(problem) => {
@@ -155,15 +159,12 @@ impl<'a> Reader<'a> {
         };
         let text = document.text();
         let mut digest = TextDigest::of(text);
-        let row = self.row_of(&place, document.id());
+        let row = self.row_of(&place, document.id())?;
         if let Some(row) = row.as_ref().filter(|_| document.is_crlf()) {
-            match self.store.body(row.local.text) {
-                // In a CRLF file the body's own line endings are unknown: take the base's body.
-                Ok(body) if body.as_deref().and_then(text_lf) == Some(digest) => {
-                    digest = row.local.text;
-                }
-                Ok(_) => {}
-                Err(error) => self.broken = Some(error),
+            let body = self.store.body(row.local.text)?;
+            // In a CRLF file the body's own line endings are unknown: take the base's body.
+            if body.as_deref().and_then(text_lf) == Some(digest) {
+                digest = row.local.text;
             }
         }
         let category = row.as_ref().map(|row| row.local.category);
@@ -179,14 +180,8 @@ impl<'a> Reader<'a> {
             || (row.is_none() && document.flags().hides());
         // The history has the file, if only its stamp is new.
         let source = document.source();
-        let is_kept = || {
-            let kept = self.store.has_body(TextDigest::of(source));
-            kept.is_ok_and(|is_there| is_there)
-        };
-        if (edited || whole && !is_kept())
-            && let Err(error) = self.store_version(&place, document, &version, row.as_ref(), whole)
-        {
-            self.broken = Some(error);
+        if edited || whole && !self.store.has_body(TextDigest::of(source))? {
+            self.store_version(&place, document, &version, row.as_ref(), whole)?;
         }
         self.out.side.stamps.insert(place.clone(), stamp);
         self.out.snapshot.files.push(LocalFile {
@@ -195,6 +190,7 @@ impl<'a> Reader<'a> {
             version,
             flags: document.flags(),
         });
+        Ok(())
     }
 
     /// Stores a saved version in the history, before anything else happens to the file.
@@ -205,7 +201,7 @@ impl<'a> Reader<'a> {
         version: &Version,
         row: Option<&ArticleRow>,
         whole: bool,
-    ) -> Result<(), StateError> {
+    ) -> Outcome<()> {
         let seen = SeenVersion {
             subject: self.subject(place, document.id(), row),
             place: place.clone(),
@@ -232,12 +228,12 @@ impl<'a> Reader<'a> {
         place: &Place,
         id: Option<ArticleId>,
         source: String,
-    ) -> Result<(), StateError> {
+    ) -> Outcome<()> {
         let digest = TextDigest::of(&source);
         if source.is_empty() || self.store.has_body(digest)? {
             return Ok(());
         }
-        let row = self.row_of(place, id);
+        let row = self.row_of(place, id)?;
         let cause = "not ready";
         let subject = self.subject(place, id, row.as_ref());
         let seen = SeenVersion {

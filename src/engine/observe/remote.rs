@@ -242,12 +242,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
     if left.is_empty() || observed.service.stop.is_some() {
         return Ok(());
     }
-    begin_phase(
-        &engine.teller,
-        "reading articles",
-        Some(left.len() as u64),
-        1,
-    );
+    begin_phase(&engine.teller, "reading articles", Some(left.len()), 1);
     for (done, article) in left.into_iter().enumerate() {
         let id = article.id;
         match engine.service.article(id, engine.request.purpose).await {
@@ -277,7 +272,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
                 observed.note_problem(id, format!("its body cannot be read: {error}"));
             }
         }
-        report_done(&engine.teller, done as u64 + 1);
+        report_done(&engine.teller, done + 1);
     }
     Ok(engine.store.flush_bodies()?)
 }

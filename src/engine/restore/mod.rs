@@ -321,12 +321,12 @@ async fn restore_each<D: Disk>(
 ) -> anyhow::Result<()> {
     let view = MirrorView::read_and_keep(journal.disk, journal.store)?;
     begin_restore(journal.store, articles_of(requests))?;
-    begin_phase(teller, "restoring", Some(requests.len() as u64), 0);
+    begin_phase(teller, "restoring", Some(requests.len()), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);
         let refused = or_refused(&view, request, written)?.err();
         restored.refused.extend(refused);
-        report_done(teller, done as u64 + 1);
+        report_done(teller, done + 1);
         // New files are written without any wait, so yield here for an interrupt.
         yield_now().await;
     }
