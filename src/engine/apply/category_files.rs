@@ -283,11 +283,13 @@ pub(super) fn write_yaml<D: Disk>(
     let after = seen_as(id, folder, new.seen, version, &source);
     rows.push(RowChange::Version(Box::new(after)));
     let place = Place::new(folder, CATEGORY_FILE);
-    let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;
     let over = existing
         .as_ref()
         .map(|content| KnownFile::of(content.stamp, &content.bytes));
-    let stamp = journal.change_file(staged.over(over).with_history(entry).with(rows))??;
+    let mut change = journal.stage(&place, source.as_bytes(), over, None, Durability::Now)??;
+    change.history = entry;
+    change.rows = rows;
+    let stamp = journal.change_file(change)??;
     // The file may be saved again within a clock tick: its stamp is racy in this cycle.
     let mirror = &mut state.observed.mirror;
     mirror.category_stamps.insert(folder.to_owned(), stamp);

@@ -127,8 +127,8 @@ pub(super) fn write_copy<D: Disk>(
     let place = Place::new(&conflict.place.folder, &name);
     let bytes = source.as_bytes();
     let like = Some(&conflict.place);
-    let staged = journal.stage(&place, bytes, like, Durability::Now)??;
-    journal.change_file(staged.over(over))??;
+    let staged = journal.stage(&place, bytes, over, like, Durability::Now)??;
+    journal.change_file(staged)??;
     Ok(name)
 }
 

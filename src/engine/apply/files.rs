@@ -152,11 +152,10 @@ fn stage<D: Disk>(
         job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
         return Ok(Some(known.stamp));
     }
-    let change = journal.stage(&settle.to, &bytes, moves, durability)??;
-    job.change = Some(match moves {
-        Some(from) => change.leaving(from, known),
-        None => change.over(known),
-    });
+    let over = known.filter(|_| moves.is_none());
+    let mut change = journal.stage(&settle.to, &bytes, over, moves, durability)??;
+    change.file.leaves = moves.cloned().zip(known);
+    job.change = Some(change);
     Ok(None)
 }
 
@@ -184,10 +183,12 @@ fn carry_out<D: Disk>(
             continue;
         }
         let rows = job.rows(whole, state);
-        if let Some(change) = job.change.take() {
+        if let Some(mut change) = job.change.take() {
             touched.push(index);
-            let change = change.with_history(job.replaced()).with(rows);
-            changes.push(change.matching_row(job.is_agreed()));
+            change.history = job.replaced();
+            change.rows = rows;
+            change.matches_row = job.is_agreed();
+            changes.push(change);
             continue;
         }
         alone.extend(rows);
@@ -306,8 +307,11 @@ pub(super) fn remove_file<D: Disk>(
     let seen = SeenVersion::of_article(id, place, Side::Local, cause, version);
     let mut entry = HistoryEntry::of_file(seen, &content.bytes);
     entry.bodies.push(text);
-    let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
-    journal.change_file(removal.with_history(entry).with(rows))??;
+    let known = KnownFile::of(content.stamp, &content.bytes);
+    let mut removal = journal.removal(place, known)?;
+    removal.history = entry;
+    removal.rows = rows;
+    journal.change_file(removal)??;
     state.observed.base.articles.remove(&id);
     Ok(None)
 }

@@ -11,61 +11,37 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct FileChange {
     pub(super) slot: Slot,
-    pub(super) file: FileEntry,
+    pub(in crate::engine) file: FileEntry,
     /// Whether the staged bytes are durable.
     pub(super) durable: bool,
     /// The history entry that is stored before the file is touched.
-    pub(super) history: HistoryEntry,
+    pub(in crate::engine) history: HistoryEntry,
     /// The rows that become true with the change. They lack the file's new stamp.
-    pub(super) rows: Vec<RowChange>,
+    pub(in crate::engine) rows: Vec<RowChange>,
     /// Whether the file says what its article's row says: then the file's stamp belongs into the row.
-    pub(super) matches_row: bool,
+    pub(in crate::engine) matches_row: bool,
 }
 
 impl FileChange {
-    pub(super) fn new(slot: Slot, target: &Place, new: Option<Digest>) -> Self {
+    /// Makes a change without rows. `over`: the file that it replaces or removes.
+    pub(super) fn new(
+        slot: Slot,
+        target: &Place,
+        new: Option<Digest>,
+        over: Option<KnownFile>,
+    ) -> Self {
         Self {
             slot,
             file: FileEntry {
                 target: target.clone(),
                 leaves: None,
                 new,
-                over: None,
+                over,
             },
             durable: true,
             history: HistoryEntry::default(),
             rows: Vec::new(),
             matches_row: false,
-        }
-    }
-
-    /// Makes a change that replaces a file.
-    pub(in crate::engine) fn over(mut self, over: Option<KnownFile>) -> Self {
-        self.file.over = over;
-        self
-    }
-
-    /// Makes a change that moves a file.
-    pub(in crate::engine) fn leaving(mut self, place: &Place, known: Option<KnownFile>) -> Self {
-        self.file.leaves = known.map(|known| (place.clone(), known));
-        self
-    }
-
-    /// Makes a change that stores a version in the history first.
-    pub(in crate::engine) fn with_history(self, history: HistoryEntry) -> Self {
-        Self { history, ..self }
-    }
-
-    /// Makes a change with which rows become true.
-    pub(in crate::engine) fn with(self, rows: Vec<RowChange>) -> Self {
-        Self { rows, ..self }
-    }
-
-    /// Makes a change whose file says what the row of its article says.
-    pub(in crate::engine) fn matching_row(self, matches_row: bool) -> Self {
-        Self {
-            matches_row,
-            ..self
         }
     }
 
@@ -125,9 +101,10 @@ mod tests {
         let numbered = moves.iter().zip(1..);
         numbered
             .map(|(&(from, to), slot)| {
-                let left = (from != "-").then(|| known(from));
-                FileChange::new(slot, &place(to), Some(Digest::of_parts(&[])))
-                    .leaving(&place(from), left)
+                let new = Some(Digest::of_parts(&[]));
+                let mut change = FileChange::new(slot, &place(to), new, None);
+                change.file.leaves = (from != "-").then(|| (place(from), known(from)));
+                change
             })
             .collect()
     }
@@ -170,7 +147,10 @@ mod tests {
             (true, racy, None),
             (false, rested, None),
         ] {
-            let change = FileChange::new(1, &place, None).matching_row(matches_row);
+            let change = FileChange {
+                matches_row,
+                ..FileChange::new(1, &place, None, None)
+            };
             let article = RowChange::Article(Box::new(row.clone()));
             let stamped = change.stamped(&article, stamp).into_owned();
             let expected = ArticleRow {

@@ -49,11 +49,12 @@ pub(super) fn at(place: &Place) -> At<'_> {
 }
 
 impl<D: Disk> Journal<'_, D> {
-    /// Stages a file for its place, with the mode of the file `like`, if given.
+    /// Stages a file for its place, over the file that is there, with the mode of the file `like`, if given.
     pub(super) fn stage(
         &mut self,
         target: &Place,
         bytes: &[u8],
+        over: Option<KnownFile>,
         like: Option<&Place>,
         durability: Durability,
     ) -> Outcome<Result<FileChange, DiskError>> {
@@ -65,14 +66,14 @@ impl<D: Disk> Journal<'_, D> {
         let new = Some(Digest::of_parts(&[bytes]));
         Ok(staged.map(|()| FileChange {
             durable: durability == Durability::Now,
-            ..FileChange::new(slot, target, new)
+            ..FileChange::new(slot, target, new, over)
         }))
     }
 
     /// The removal of a file.
     pub(super) fn removal(&mut self, target: &Place, over: KnownFile) -> Outcome<FileChange> {
         let slot = self.store.next_slot()?;
-        Ok(FileChange::new(slot, target, None).over(Some(over)))
+        Ok(FileChange::new(slot, target, None, Some(over)))
     }
 
     /// Carries out one change.
@@ -91,8 +92,8 @@ impl<D: Disk> Journal<'_, D> {
         over: Option<KnownFile>,
         rows: Vec<RowChange>,
     ) -> Outcome<Result<Stamp, DiskError>> {
-        match self.stage(place, bytes, None, Durability::Now)? {
-            Ok(staged) => self.change_file(staged.over(over).with(rows)),
+        match self.stage(place, bytes, over, None, Durability::Now)? {
+            Ok(staged) => self.change_file(FileChange { rows, ..staged }),
             Err(error) => Ok(Err(error)),
         }
     }
