@@ -138,11 +138,6 @@ impl Backoff {
         })
     }
 
-    /// Returns whether the last attempt failed.
-    pub(super) fn failed(&self, target: Target) -> bool {
-        self.failures(target) > 0
-    }
-
     /// Returns the number of consecutive failures.
     pub(super) fn failures(&self, target: Target) -> u32 {
         let attempt = self.attempts.get(&target);

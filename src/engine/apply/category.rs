@@ -22,20 +22,14 @@ use crate::service::{
 use crate::state::Deed;
 use std::time::Duration;
 
-/// A folder that is to be a category.
-pub(super) struct NewFolder<'a> {
-    pub(super) folder: &'a str,
-    pub(super) version: &'a CategoryVersion,
-}
-
 /// Creates a category for a folder, and writes its `_category.yaml`.
 pub(super) async fn create_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
-    new: &NewFolder<'_>,
+    folder: &str,
+    version: &CategoryVersion,
     state: &mut ApplyState<'_>,
 ) -> StepResult {
-    let (folder, version) = (new.folder, new.version);
     let request = NewCategory {
         workspace: engine.settings.workspace,
         version: version.clone(),
@@ -44,7 +38,9 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     let send = async || service.create_category(&request).await;
     let (answer, _) = post_until_answered(&*engine.clock, folder, send).await;
     let mut error = match answer {
-        Ok(created) => return category_created(&mut engine.journal(), new, created, state),
+        Ok(created) => {
+            return category_created(&mut engine.journal(), folder, version, created, state);
+        }
         Err(error) => error,
     };
     state.obstacles.block(action);
@@ -60,15 +56,16 @@ pub(super) async fn create_category<S: Service, D: Disk>(
 
 fn category_created<D: Disk>(
     journal: &mut Journal<'_, D>,
-    new: &NewFolder<'_>,
+    folder: &str,
+    version: &CategoryVersion,
     created: RemoteCategory,
     state: &mut ApplyState<'_>,
 ) -> StepResult {
-    let (folder, id, now) = (new.folder, created.id, journal.store.now());
+    let (id, now) = (created.id, journal.store.now());
     let row = CategoryRow {
         id,
         folder: Some(folder.to_owned()),
-        local: new.version.clone(),
+        local: version.clone(),
         remote: created.version,
         revision: created.revision,
         read_at: now,
@@ -86,7 +83,7 @@ fn category_created<D: Disk>(
     let yaml = NewYaml {
         folder,
         id,
-        version: new.version,
+        version,
         scanned: scanned.as_ref(),
         before: None,
         named: folder,

@@ -165,10 +165,7 @@ async fn carry_out<S: Service, D: Disk>(
             folder,
             version,
             near: _,
-        } => {
-            let new = category::NewFolder { folder, version };
-            category::create_category(engine, action, &new, state).await
-        }
+        } => category::create_category(engine, action, folder, version, state).await,
         Step::SettleCategory(settle) => {
             category::settle_category(engine, action, settle, state).await
         }

@@ -71,7 +71,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
         .values()
         .filter(|row| !row.read_at.is_recent(now, ASK_AGAIN))
         .collect();
-    old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
+    old.sort_by_key(|row| (backoff.failures(Target::Category(row.id)) > 0, row.read_at));
     wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
     // A command that names a folder reads it anew.
     if engine.request.cause != Cause::Background && !engine.request.scope.is_empty() {

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The articles to compare with, in the order of their places.
 pub(in crate::engine) struct Index {
-    rows: Vec<IndexRow>,
+    pub(super) rows: Vec<IndexRow>,
     /// The rows by id, made on first use: a scan of the mirror alone does not need it.
     by_id: OnceCell<HashMap<ArticleId, usize>>,
 }
@@ -68,19 +68,9 @@ impl Index {
         by_id.get(&id).map(|at| &self.rows[*at])
     }
 
-    /// Returns all rows.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &IndexRow> {
-        self.rows.iter()
-    }
-
-    /// Returns how many articles there are.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
     /// Returns the places of the files.
     pub(super) fn places(&self) -> Places<'_> {
-        Places::of(self.rows().map(|row| (&row.place, row.id, row.stamp)))
+        Places::of(self.rows.iter().map(|row| (&row.place, row.id, row.stamp)))
     }
 }
 
@@ -146,7 +136,7 @@ pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Ind
         .categories
         .values()
         .all(|row| row.read_at.is_recent(now, ASK_AGAIN))
-        && index.rows().all(rests)
+        && index.rows.iter().all(rests)
         && backoff.is_calm(|id| index.row(id).is_some());
     Ok(asks_nothing.then_some((index, base)))
 }
@@ -191,7 +181,7 @@ pub(super) fn differences<S: Service, D: Disk>(
 ) -> anyhow::Result<Option<ArticleRows>> {
     let look = &engine.request.look;
     let ids = match look {
-        Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
+        Look::Paths(_) => Some(index.rows.iter().map(|row| row.id).collect()),
         Look::Whole => not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
             ids.extend(scanned.read_ids());
             ids
@@ -242,7 +232,7 @@ fn not_as_listed(
     }
     let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
     let mut expected = 0;
-    for row in index.rows() {
+    for row in &index.rows {
         match shown(row) {
             Shown::Open => return None,
             Shown::Hidden => {}

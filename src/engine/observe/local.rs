@@ -171,7 +171,7 @@ impl Scanned {
             && self.problems.is_empty()
             && snapshot.unknown.is_empty()
             && snapshot.files.iter().all(keeps_address)
-            && self.unchanged.len() + snapshot.files.len() == index.len()
+            && self.unchanged.len() + snapshot.files.len() == index.rows.len()
             && self.has_folders_of(base))
     }
 
