@@ -10,18 +10,15 @@ use super::context::Context;
 use super::counts::{several, waiting as waiting_for};
 use super::failure::Failure;
 use super::print::{DIM, ERROR};
-use super::scope::{self, Part};
 use super::session::Session;
 use super::{Outcome, ask, cycle, git_head, locks, report, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::{Approval, CycleCommand};
-use crate::engine::open_actions;
-use crate::engine::reasons::put_below;
-use crate::engine::report::{Line, Report, Requests, Status};
+use crate::engine::report::{Line, Report, Requests};
+use crate::engine::{open, open_actions};
 use crate::model::Side;
-use crate::reconcile::plan::{Action, HoldRule, Kind};
+use crate::reconcile::plan::{HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
-use crate::service::Service as _;
 
 /// Approves what is held.
 #[derive(clap::Args, Debug)]
@@ -33,20 +30,23 @@ pub(super) struct Args {
 
 /// The held actions of one workspace.
 struct HeldItems {
-    part: Part,
-    actions: Vec<Action>,
+    /// The prefix of the workspace's paths.
+    prefix: String,
+    actions: Vec<Line>,
     /// The articles in a new category that wait only for the category.
-    with_category: Vec<Action>,
+    with_category: Vec<Line>,
     /// The number of actions that no sync has reported yet.
     unreported: usize,
 }
 
 impl HeldItems {
     fn approvals(&self) -> impl Iterator<Item = Approval> {
-        self.actions.iter().map(|action| Approval {
-            workspace: self.part.root.prefix.clone(),
-            side: action.side,
-            mark: action.fingerprint(),
+        self.actions.iter().filter_map(|line| {
+            Some(Approval {
+                workspace: self.prefix.clone(),
+                side: line.side,
+                mark: line.fingerprint?,
+            })
         })
     }
 }
@@ -80,10 +80,7 @@ async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome
         return Ok(ExitCode::Done);
     }
     show(context, &held)?;
-    report.actions = held
-        .iter()
-        .flat_map(|one| one.actions.iter().map(|action| held_line(one, action)))
-        .collect();
+    report.actions = held.iter().flat_map(|one| one.actions.clone()).collect();
     if args.yes {
         all_reported(&held)?;
     } else if !agreed(context, &held)? {
@@ -111,42 +108,40 @@ async fn look(
     config: &Config,
     requests: &mut Requests,
 ) -> Result<Vec<HeldItems>, Failure> {
-    let job = session.job(CycleCommand::new(Direction::Both));
+    let found = session.look().await?;
+    requests.add(found.requests);
+    // A conflict is settled by `resolve`: an approval would send neither version.
+    let is_approvable =
+        |line: &Line| line.action != Kind::Conflict && line.rule.is_some_and(HoldRule::approvable);
     let mut held = Vec::new();
-    for part in scope::all(config) {
-        let mut workspace = session.engine(&part.root, true)?;
-        let plan = Box::pin(workspace.plan(&job)).await;
-        let engine = workspace.engine;
-        requests.add(engine.service().requests());
-        let planned = plan?.actions.into_iter();
-        let rule = |action: &Action| action.held.as_ref().map(|hold| hold.rule);
-        let (actions, mut with_category): (Vec<Action>, Vec<Action>) =
-            planned.partition(|action| {
-                // A conflict is settled by `resolve`: an approval would send neither version.
-                action.kind != Kind::Conflict && rule(action).is_some_and(HoldRule::approvable)
-            });
-        with_category.retain(|action| {
-            rule(action) == Some(HoldRule::Waits) && is_in_new_category(action, &actions)
+    for root in config.roots() {
+        let lines = found.actions.iter().cloned();
+        let lines = lines.filter(|line| line.path.starts_with(&root.prefix));
+        let (actions, mut with_category): (Vec<Line>, Vec<Line>) = lines.partition(is_approvable);
+        with_category.retain(|line| {
+            line.rule == Some(HoldRule::Waits) && is_in_new_category(line, &actions)
         });
-        let unreported = open_actions::count_unreported(engine.store(), &actions);
-        if !actions.is_empty() {
-            held.push(HeldItems {
-                part,
-                actions,
-                with_category,
-                unreported: unreported?,
-            });
+        if actions.is_empty() {
+            continue;
         }
+        let store = open::read_state(config, &root)?;
+        held.push(HeldItems {
+            unreported: open_actions::count_unreported(&store, &root.prefix, &actions)?,
+            prefix: root.prefix,
+            actions,
+            with_category,
+        });
     }
-    session.finish();
     Ok(held)
 }
 
 /// Returns whether an action is about a file in the folder of a held new category.
-fn is_in_new_category(action: &Action, held: &[Action]) -> bool {
-    let mut created = held.iter().filter(|held| held.kind == Kind::CreateCategory);
+fn is_in_new_category(line: &Line, held: &[Line]) -> bool {
+    let mut created = held
+        .iter()
+        .filter(|held| held.action == Kind::CreateCategory);
     created.any(|category| {
-        let below = action.path.strip_prefix(&category.path);
+        let below = line.path.strip_prefix(&category.path);
         below.is_some_and(|below| below.starts_with('/'))
     })
 }
@@ -168,28 +163,15 @@ fn all_reported(held: &[HeldItems]) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the line of an action, with its paths below the mirror.
-fn held_line(held: &HeldItems, action: &Action) -> Line {
-    let mut line = Line::of(action, Status::Held, None);
-    put_below(&held.part.root.prefix, &mut line.path, line.reason.as_mut());
-    line
-}
-
 fn show(context: &Context, held: &[HeldItems]) -> Result<(), Failure> {
     if context.out.json {
         return Ok(());
     }
     for one in held {
-        let lines: Vec<Line> = one
-            .actions
-            .iter()
-            .map(|action| held_line(one, action))
-            .collect();
-        let entries = one.actions.iter().zip(&lines).map(|(action, line)| {
+        let entries = one.actions.iter().map(|line| {
             let inside = one.with_category.iter();
-            let inside =
-                inside.filter(|with| is_in_new_category(with, std::slice::from_ref(action)));
-            let inside = inside.map(|with| shown(&held_line(one, with), "  and then "));
+            let inside = inside.filter(|with| is_in_new_category(with, std::slice::from_ref(line)));
+            let inside = inside.map(|with| shown(with, "  and then "));
             let shown: Vec<String> = std::iter::once(shown(line, "")).chain(inside).collect();
             let reason = line.reason.as_deref().unwrap_or_default();
             Entry::new(shown.join("\n"), &line.path, reason)
@@ -231,8 +213,9 @@ fn agreed(context: &Context, held: &[HeldItems]) -> Result<bool, Failure> {
             "look at the list, then run `kbsync approve --yes`",
         ));
     }
-    let is_final = |action: &Action| {
-        action.deletes() == Some(Side::Remote) || action.kind == Kind::CreateCategory
+    let is_final = |line: &Line| {
+        let is_deletion = line.action == Kind::Delete && line.side == Side::Remote;
+        is_deletion || line.action == Kind::CreateCategory
     };
     if actions().any(is_final) {
         context.out.note(FINAL);

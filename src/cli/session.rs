@@ -20,6 +20,7 @@ use crate::engine::restore::articles_of;
 use crate::engine::{self, StopCause, open, open_actions};
 use crate::mirror::RealDisk;
 use crate::model::path::PRIVATE_FOLDER;
+use crate::reconcile::snapshot::Direction;
 use crate::service::client::Client;
 use crate::service::token::Token;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,10 +98,17 @@ impl<'c> Session<'c> {
         self.cycle(command).await
     }
 
-    /// Makes the job of a command.
-    pub(super) fn job(&self, command: CycleCommand) -> Job {
-        let git_heads = GitHeads::look(self.config);
-        Job::new(Trigger::Manual, Scope::Command(command), git_heads.0)
+    /// Returns the report of a sync's dry run, or the first failure.
+    pub(super) async fn look(&self) -> Result<Report, Failure> {
+        let command = CycleCommand {
+            dry_run: true,
+            ..CycleCommand::new(Direction::Both)
+        };
+        let session_report = self.cycle(command).await?;
+        match session_report.failures.into_iter().next() {
+            None => Ok(session_report.report),
+            Some(failure) => Err(failure.into()),
+        }
     }
 
     /// Runs a command's cycle in each workspace that it concerns. A workspace that cannot be opened is a failure, and
@@ -111,7 +119,8 @@ impl<'c> Session<'c> {
         } else {
             (Work::Change, false)
         };
-        let job = self.job(command);
+        let git_heads = GitHeads::look(self.config);
+        let job = Job::new(Trigger::Manual, Scope::Command(command), git_heads.0);
         let (mut workspaces, mut closed) = (Vec::new(), Vec::new());
         for root in self.config.roots() {
             if !job.concerns(&root.prefix) {
@@ -182,7 +191,7 @@ impl<'c> Session<'c> {
     }
 
     /// Makes an engine for a workspace.
-    pub(super) fn engine(
+    fn engine(
         &self,
         root: &Root,
         read_only: bool,

@@ -12,11 +12,12 @@ use super::{
     failure::Failure,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
-    scope, session, via_daemon,
+    scope,
+    session::Session,
+    via_daemon,
 };
 use crate::{
     config::{Config, Need},
-    daemon::job::CycleCommand,
     engine::{
         open,
         report::Report,
@@ -24,7 +25,6 @@ use crate::{
     },
     mirror::RealDisk,
     model::{Side, path::EXTENSION, time::wait_in_words},
-    reconcile::snapshot::Direction,
 };
 
 /// Shows where things stand.
@@ -99,17 +99,8 @@ fn branch_line(git_heads: &GitHeads, config: &Config) -> Option<String> {
     Some(format!("{DIM}branch {name} is the published branch{DIM:#}"))
 }
 
-/// Returns the dry run of a sync, on both sides.
 async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
-    let command = CycleCommand {
-        dry_run: true,
-        ..CycleCommand::new(Direction::Both)
-    };
-    let session_report = session::run(context, config, "status", command, None).await?;
-    match session_report.failures.into_iter().next() {
-        None => Ok(session_report.report),
-        Some(failure) => Err(failure.into()),
-    }
+    Session::open(context, config)?.look().await
 }
 
 /// Returns the status of all workspaces.

@@ -12,8 +12,7 @@ use crate::engine::report::{Line, Report};
 use crate::engine::settings::{Cause, CycleRequest};
 use crate::engine::{Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
-use crate::reconcile::plan::{HoldRule, Plan};
-use crate::reconcile::snapshot::Direction;
+use crate::reconcile::plan::HoldRule;
 use crate::service::Service;
 use std::sync::Arc;
 
@@ -182,14 +181,6 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         Ok(met)
     }
 
-    /// Makes the plan of a job, without effects.
-    pub async fn plan(&mut self, job: &Job) -> anyhow::Result<Plan> {
-        self.set_git(job);
-        let request = request_for(job, &self.root.prefix);
-        let request = request.unwrap_or_else(|| CycleRequest::new(Direction::Both));
-        self.engine.plan(&request).await
-    }
-
     /// Git may move HEAD before this workspace is synced, or during a request.
     fn set_git(&mut self, job: &Job) {
         let view = View::new(&self.root.path, job.git.clone());
@@ -222,6 +213,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
 mod tests {
     use super::*;
     use crate::model::{Digest, Side};
+    use crate::reconcile::snapshot::Direction;
 
     #[test]
     fn an_approval_counts_only_in_the_workspace_where_its_action_was_shown() {

@@ -10,7 +10,7 @@ use crate::engine::observation::{Extent, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::{CycleRequest, InMotion, Settings};
 use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
-use crate::reconcile::plan::{Action, HoldRule, Kind};
+use crate::reconcile::plan::{HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
@@ -100,21 +100,19 @@ pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
 }
 
 /// Counts the actions that no cycle has reported as held with exactly this content: no person can have seen them.
+/// `prefix`: the prefix of the workspace's paths.
 ///
 /// # Errors
 ///
 /// When the state cannot be read.
-pub fn count_unreported<'a>(
-    store: &Store,
-    actions: impl IntoIterator<Item = &'a Action>,
-) -> anyhow::Result<usize> {
+pub fn count_unreported(store: &Store, prefix: &str, lines: &[Line]) -> anyhow::Result<usize> {
     let held = held(store)?;
-    let told = |action: &Action| {
-        let fingerprint = Some(action.fingerprint());
-        held.iter()
-            .any(|held| held.is_about(action.id, &action.path) && held.fingerprint == fingerprint)
+    let told = |line: &&Line| {
+        let path = line.path.strip_prefix(prefix).unwrap_or(&line.path);
+        let mut held = held.iter().filter(|held| held.is_about(line.id, path));
+        held.any(|held| held.fingerprint == line.fingerprint)
     };
-    Ok(actions.into_iter().filter(|action| !told(action)).count())
+    Ok(lines.iter().filter(|line| !told(line)).count())
 }
 
 /// Returns the rows of held and failed actions after a cycle, by kind: those of its report, and the stored rows of
