@@ -57,7 +57,7 @@ pub enum Verdict {
 pub const INNER: &str = "this folder holds .html files, but folders within a category are not synced; move the files up";
 
 /// Returns whether a file of this name in a category's folder would be an article.
-pub fn could_be_article(name: &str) -> bool {
+pub(super) fn could_be_article(name: &str) -> bool {
     name.ends_with(EXTENSION) && !is_ignored(name)
 }
 

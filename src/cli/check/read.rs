@@ -3,94 +3,81 @@
 use crate::{
     cli::failure::Failure,
     mirror::{
+        CategoryContent, ScannedFile,
         check::{Files, Named},
         disk::{At, Disk as _, DiskErrorKind, RealDisk},
-        document::{Document, MAX_FILE},
-        layout::{Layout, RootVerdict, Verdict, could_be_article},
-        scan::{ODD_NAME, read_layout},
+        document::{CategoryDocument, Document, MAX_FILE},
+        scan,
     },
-    model::{ArticleId, Place},
+    model::{Place, path::CATEGORY_FILE},
 };
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 /// Reads every file that is or could be an article, and the targets of links. For an article that is not wanted, only
 /// its names are kept.
 pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Files, Failure> {
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
-    let layout = read_layout(&disk)?;
-    let listing = disk.list(At::Root)?;
-    let odd = |name| (name, ODD_NAME.to_owned());
-    files.strays.extend(listing.odd_names.into_iter().map(odd));
-    for entry in listing.entries {
-        files.targets.insert(entry.name.clone());
-        match layout.in_root(&entry.name, entry.kind) {
-            RootVerdict::Category => {
-                folder(&disk, &layout, &entry.name, is_wanted, &mut files)?;
+    let mut sink = |file| match file {
+        ScannedFile::Ready {
+            place, document, ..
+        } if is_wanted(&place) => drop(files.articles.insert(place, Ok(*document))),
+        ScannedFile::Ready {
+            place, document, ..
+        } => files.others.push(Named::of(place, &document)),
+        ScannedFile::NotReady { place, problem, .. } if is_wanted(&place) => {
+            files.articles.insert(place, Err(problem));
+        }
+        // The scan was given no known file, and names what is no readable file in its result.
+        ScannedFile::NotReady { .. }
+        | ScannedFile::Unchanged { .. }
+        | ScannedFile::Present { .. } => {}
+    };
+    let scanned = scan(&disk, &|_, _| None, &|_| None, &mut sink)?;
+    if let Some((_, error)) = scanned.unreadable.into_iter().next() {
+        return Err(error.into());
+    }
+    for category in scanned.categories {
+        let document = match category.content {
+            CategoryContent::Ready(document) => Ok(*document),
+            // Without a stamp, the file was not read.
+            CategoryContent::NotReady(_) if category.stamp.is_none() => {
+                let place = Place::new(&*category.folder, CATEGORY_FILE);
+                let Some(bytes) = bytes(&disk, &place, &mut files) else {
+                    continue;
+                };
+                CategoryDocument::parse(&bytes)
             }
-            RootVerdict::Stray(why) => files.strays.push((entry.name, why.to_owned())),
-            RootVerdict::Aside | RootVerdict::Ignored => {}
+            CategoryContent::NotReady(problem) => Err(problem),
+            CategoryContent::Missing | CategoryContent::Unchanged => continue,
+        };
+        let document = document.and_then(|words| words.check(None).map(|()| words));
+        files.categories.insert(category.folder, document);
+    }
+    for place in &scanned.unreadable_files {
+        if let Some(bytes) = bytes(&disk, place, &mut files) {
+            files
+                .articles
+                .insert(place.clone(), Document::parse(&bytes));
         }
     }
+    let unreadable = scanned.unreadable_files.iter().map(Place::to_string);
+    let unreadable: BTreeSet<String> = unreadable.collect();
+    let problems = scanned.problems.into_iter();
+    files.strays = problems
+        .filter(|(path, _)| !unreadable.contains(path))
+        .collect();
+    files.targets = scanned.root_names;
+    for (folder, names) in scanned.names {
+        let paths = names.iter().map(|name| format!("{folder}/{name}"));
+        files.targets.extend(paths);
+    }
+    files.copies = scanned.conflict_copies.into_iter().collect();
+    files.inner = scanned.inner;
     Ok(files)
 }
 
-fn folder(
-    disk: &RealDisk,
-    layout: &Layout,
-    name: &str,
-    is_wanted: &dyn Fn(&Place) -> bool,
-    files: &mut Files,
-) -> Result<(), Failure> {
-    let listing = disk.list(At::Folder(name))?;
-    let odd = |odd| (format!("{name}/{odd}"), ODD_NAME.to_owned());
-    files.strays.extend(listing.odd_names.into_iter().map(odd));
-    for entry in listing.entries {
-        let place = Place::new(name, entry.name.as_str());
-        files.targets.insert(place.to_string());
-        match layout.in_folder(name, &entry.name, entry.kind) {
-            Verdict::Article => {
-                let Some(bytes) = bytes(disk, &place, files) else {
-                    continue;
-                };
-                if is_wanted(&place) {
-                    files.articles.insert(place, bytes);
-                } else if let Ok(document) = Document::parse(&bytes) {
-                    files.others.push(Named::of(place, &document));
-                }
-            }
-            Verdict::CategoryFile => {
-                if let Some(bytes) = bytes(disk, &place, files) {
-                    files.categories.insert(name.to_owned(), bytes);
-                }
-            }
-            Verdict::ConflictCopy => {
-                let id = id_in(disk, &place);
-                files.copies.push((place, id));
-            }
-            Verdict::NoArticle(why) | Verdict::Stray(why) => {
-                files.strays.push((place.to_string(), why.to_owned()));
-            }
-            Verdict::Inner => {
-                if disk.holds(&place, &could_be_article) {
-                    files.inner.push(place);
-                }
-            }
-            // What is ignored on purpose needs no finding.
-            Verdict::Ignored | Verdict::Aside => {}
-        }
-    }
-    Ok(())
-}
-
-fn id_in(disk: &RealDisk, place: &Place) -> Option<ArticleId> {
-    let content = disk
-        .read(At::Folder(&place.folder), &place.file, MAX_FILE)
-        .ok()?;
-    Document::parse_leniently(&content.bytes).ok()?.id()
-}
-
-/// Reads a file. An unreadable file is reported; a file that has disappeared is not.
+/// Reads a file that the scan could not read. An unreadable file is reported; a file that has disappeared is not.
 ///
 /// The limit of the read is one byte above `MAX_FILE`, so that a larger file is found to be too large.
 fn bytes(disk: &RealDisk, place: &Place, files: &mut Files) -> Option<Vec<u8>> {

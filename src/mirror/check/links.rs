@@ -3,7 +3,7 @@
 //!
 //! Other links are not checked: those to another site, from the site's root, or within the page.
 
-use super::{Categories, Files, Named, SENT, findings::Findings, html::Lines};
+use super::{Files, Named, SENT, findings::Findings, html::Lines};
 use crate::{
     mirror::document::Document,
     model::{
@@ -14,12 +14,8 @@ use crate::{
 use std::collections::BTreeSet;
 
 /// Returns the valid targets of links: files, folders, and articles by the address of their slug.
-pub(super) fn link_targets(
-    files: &Files,
-    parsed: &Categories<'_>,
-    named: &[Named],
-) -> BTreeSet<String> {
-    let slug_of = |folder: &String| parsed.get(folder)?.as_ref().ok()?.slug();
+pub(super) fn link_targets(files: &Files, named: &[Named]) -> BTreeSet<String> {
+    let slug_of = |folder: &String| files.categories.get(folder)?.as_ref().ok()?.slug();
     let mut known = files.targets.clone();
     for Named { place, slug, .. } in named {
         let slug = slug.as_deref().unwrap_or(place.stem());

@@ -1,6 +1,6 @@
 //! The rules of `kbsync check` for the files of one workspace.
 //!
-//! Pure: takes the contents of files and returns findings, sorted by path and line. Each finding has a rule, a remedy
+//! Pure: takes parsed files and returns findings, sorted by path and line. Each finding has a rule, a remedy
 //! and at most a few other paths.
 
 mod findings;
@@ -36,11 +36,11 @@ const SENT: &str = "the article is sent as it is";
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     /// The articles' files that are checked.
-    pub(crate) articles: BTreeMap<Place, Vec<u8>>,
+    pub(crate) articles: BTreeMap<Place, Result<Document, NotReady>>,
     /// The names of the other articles' files.
     pub(crate) others: Vec<Named>,
     /// The `_category.yaml` files, by folder.
-    pub(crate) categories: BTreeMap<String, Vec<u8>>,
+    pub(crate) categories: BTreeMap<String, Result<CategoryDocument, NotReady>>,
     /// All possible targets of links: files and folders, with `/`.
     pub(crate) targets: BTreeSet<String>,
     /// Conflict copies, with their ids.
@@ -91,17 +91,14 @@ pub(crate) struct Open {
     pub(crate) copies: BTreeSet<String>,
 }
 
-/// The parsed `_category.yaml` files, by folder.
-type Categories<'f> = BTreeMap<&'f String, Result<CategoryDocument, NotReady>>;
-
 /// Checks all files together.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let mut findings = Findings::default();
     let mut articles = Vec::new();
-    for (place, bytes) in &files.articles {
-        match Document::parse(bytes) {
+    for (place, read) in &files.articles {
+        match read {
             Ok(document) => articles.push((place, document)),
-            Err(problem) => findings.not_ready(place, "front-matter", &problem),
+            Err(problem) => findings.not_ready(place, "front-matter", problem),
         }
     }
     let mut named = files.others.clone();
@@ -113,16 +110,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         html::html(place, document, &mut findings);
     }
     named.sort_by(|one, other| one.place.cmp(&other.place));
-    let parsed: Categories<'_> = files
-        .categories
-        .iter()
-        .map(|(folder, bytes)| {
-            let document = CategoryDocument::parse(bytes);
-            let document = document.and_then(|words| words.check(None).map(|()| words));
-            (folder, document)
-        })
-        .collect();
-    categories(files, &parsed, &mut findings);
+    categories(files, &mut findings);
     let slugs = named.iter().filter_map(|file| {
         let address = file.address().ok()?;
         Some((
@@ -137,7 +125,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new article; \
                   `kbsync sync` does this itself where it knows which file was there first";
     doubles(ids, "double-id", remedy, &mut findings);
-    let known = links::link_targets(files, &parsed, &named);
+    let known = links::link_targets(files, &named);
     for (place, document) in &articles {
         links::dead_links(place, document, &known, &mut findings);
     }
@@ -210,7 +198,7 @@ fn keys<'k>(
     }
 }
 
-fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
+fn categories(files: &Files, findings: &mut Findings) {
     let mut slugs = Vec::new();
     let mut ids = Vec::new();
     let folders: BTreeSet<&String> = files
@@ -220,7 +208,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
         .collect();
     for folder in folders {
         let path = format!("{folder}/{CATEGORY_FILE}");
-        let words = match parsed.get(folder) {
+        let words = match files.categories.get(folder) {
             Some(Ok(document)) => Some(document),
             Some(Err(problem)) => {
                 findings.not_ready(&path, "category-file", problem);
@@ -249,7 +237,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
             },
         }
     }
-    mistyped(files, parsed, findings);
+    mistyped(files, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new category";
@@ -292,10 +280,10 @@ fn doubles(
 }
 
 /// Reports new folders whose names look mistyped. A folder with an id is known to the service and not reported.
-fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
+fn mistyped(files: &Files, findings: &mut Findings) {
     let has_id =
         |words: &Result<CategoryDocument, _>| matches!(words, Ok(words) if words.id().is_some());
-    let known = parsed.iter().filter(|(_, words)| has_id(words));
+    let known = files.categories.iter().filter(|(_, words)| has_id(words));
     let known: BTreeSet<&str> = known.map(|(folder, _)| folder.as_str()).collect();
     let folders = files.articles.keys().map(|place| place.folder.as_str());
     for folder in &folders.collect::<BTreeSet<_>>() - &known {
@@ -342,7 +330,7 @@ mod tests {
             files.targets.insert(format!("{folder}/{file}"));
             files
                 .articles
-                .insert(Place::new(*folder, *file), text.as_bytes().to_vec());
+                .insert(Place::new(*folder, *file), Document::parse(text.as_bytes()));
         }
         files
     }
@@ -478,14 +466,15 @@ mod tests {
                 ("Über uns/Was ist.html", None, "file-name"),
             ],
         );
-        some.categories.insert(
-            "Über uns".into(),
-            b"name: \xc3\x9cber uns\nslug: about\n".to_vec(),
-        );
+        let category = |folder: &str, text: &str| {
+            let document = CategoryDocument::parse(text.as_bytes());
+            (folder.to_owned(), document)
+        };
+        some.categories
+            .extend([category("Über uns", "name: Über uns\nslug: about\n")]);
         expect(&some, &[("Über uns/Was ist.html", None, "file-name")]);
         some.categories
-            .insert("b".into(), b"slug: about\n".to_vec());
-        some.categories.insert("c".into(), b": [".to_vec());
+            .extend([category("b", "slug: about\n"), category("c", ": [")]);
         let rules: Vec<_> = check(&some).iter().map(|one| one.rule).collect();
         assert_eq!(
             rules,

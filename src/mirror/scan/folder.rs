@@ -12,7 +12,7 @@ use crate::{
 use std::collections::BTreeSet;
 
 /// The message about a name that is not UTF-8.
-pub(crate) const ODD_NAME: &str = "the name is not UTF-8; rename it";
+pub(super) const ODD_NAME: &str = "the name is not UTF-8; rename it";
 
 /// The number of unopened files in one message: a message for each file would cost more than the scan of the file.
 const BATCH: usize = 256;

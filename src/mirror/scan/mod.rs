@@ -19,7 +19,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::{io, thread};
 
 pub use crate::model::stamp::{predates, trusted};
-pub(crate) use folder::ODD_NAME;
+use folder::ODD_NAME;
 pub use paths::{Strays, find_strays, scan_paths};
 
 /// The number of files that may wait between the threads and the sink.
@@ -237,7 +237,7 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
 }
 
 /// Reads the rules of a mirror.
-pub(crate) fn read_layout(disk: &impl Disk) -> Result<Layout, ScanError> {
+fn read_layout(disk: &impl Disk) -> Result<Layout, ScanError> {
     match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
         Ok(content) if !content.whole => Err(ScanError::Rules(BadRules::TooLarge)),
         Ok(content) => Layout::parse(&content.bytes).map_err(ScanError::Rules),
