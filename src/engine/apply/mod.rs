@@ -334,8 +334,9 @@ fn failed(error: ServiceError) -> NotDone {
         return NotDone::Stopped(Stop::of(error));
     }
     match error.kind {
+        // The next look finds out whether it was deleted or hidden.
         ErrorKind::NotFound => {
-            NotDone::Retry("the service says that it is not there any more".to_owned())
+            NotDone::Overtaken("the service does not find it any more".to_owned())
         }
         // The response is not the service's: a proxy may stand between.
         ErrorKind::Unreadable => NotDone::Unsafe(error.to_string()),
