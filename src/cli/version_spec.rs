@@ -44,11 +44,13 @@ pub(super) struct VersionSpec {
 impl VersionSpec {
     /// Returns the version with the number; without a number, the newest version.
     pub(super) fn version(&self) -> Result<&StoredVersion, Failure> {
-        let found = match self.number {
-            Some(number) => self.history.numbered(number),
+        let newest = || {
             // A conflict copy is skipped, because its text was never the file's.
-            None => self.history.last_address().or(self.history.newest()),
+            let last = self.history.last_address();
+            last.map(|kept| self.history.listed(kept)).or(self.history.newest())
         };
+        let numbered = self.number.map(|number| self.history.numbered(number));
+        let found = numbered.unwrap_or_else(newest);
         found.ok_or_else(|| {
             let newest = self.history.distinct().into_iter();
             let newest = newest.map(|(kept, _)| kept.number).max();
