@@ -164,6 +164,7 @@ fn unfinished_line(status: &Status, config: &Config) -> Option<String> {
     let free_in = last_budget(config).and_then(|budget| budget.day_free_in());
     let what = match status.unread {
         0 if free_in.is_none() => return None,
+        0 if status.changes.is_empty() => "today's requests are spent".to_owned(),
         0 => "changes wait".to_owned(),
         unread => format!("not fetched yet: {}", several(unread, "article")),
     };
