@@ -19,7 +19,7 @@ use serde_json::Value;
 use std::{fmt::Write as _, time::Duration};
 
 /// The longest message that is shown, in characters.
-const LONGEST_MESSAGE: usize = 1000;
+pub(super) const LONGEST_MESSAGE: usize = 1000;
 
 /// The fault of an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -156,7 +156,8 @@ impl Client {
         if let Some(total) = total.filter(|&total| total != reader.progress.entries) {
             let entries = reader.progress.entries;
             let why = format!(
-                "the listing changed while it was read: {entries} articles came, and the service counts {total}"
+                "{entries} articles came, and the service counts {total}: the listing changed while it was read, or has \
+                 more pages in an unknown way"
             );
             return Err(self.void(call, why));
         }

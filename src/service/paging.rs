@@ -4,7 +4,7 @@
 //! accepted. An unknown shape is an error that names the keys: it is never taken for an empty or a complete listing.
 
 use super::{
-    answer::shown,
+    answer::{LONGEST_MESSAGE, shown},
     splitter_types::{Envelope, Path, Step},
     wire::as_flag,
 };
@@ -165,8 +165,12 @@ fn read_root(envelope: &Envelope) -> Result<Map<String, Value>, String> {
     };
     let success = root.get("success").map(Value::to_string);
     if success.as_deref().and_then(as_flag) != Some(true) {
+        let said = root.get("message").and_then(Value::as_str);
+        let said = said.map_or_else(String::new, |said| {
+            format!(": {}", shown(said, LONGEST_MESSAGE))
+        });
         return Err(format!(
-            "an answer without success: true; it has the keys {}",
+            "an answer without success: true{said}; it has the keys {}",
             keys(&root)
         ));
     }
