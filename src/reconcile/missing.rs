@@ -210,7 +210,7 @@ pub(super) fn vanished(
     let (kind, side, rule) = (Kind::Delete, Side::Local, HoldRule::Person);
     let reason = format!(
         "the article left the listing, and nothing says whether it is gone ({why}); the file stays until it is published \
-         again or known to be deleted"
+         again, or a probe (`probe: true`) shows that it is deleted"
     );
     planner.add(waiting(kind, side, id, &place, rule, reason))
 }

@@ -144,7 +144,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
         // The look would be refused as well.
         return Ok(SendOutcome::Pending(error));
     }
-    tracing::warn!(%error, "no answer to a write; checking whether it arrived");
+    tracing::warn!(id = %change.id(), %error, "no answer to a write; checking whether it arrived");
     engine.clock.pause(pause(1)).await;
     let settled = settle(engine, change, Purpose::Push, false);
     Ok(match settled.await? {
