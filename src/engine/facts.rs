@@ -31,9 +31,6 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 /// The time for which a refused action is not tried again, in milliseconds.
 pub(super) const REFUSAL_EXPIRES: u64 = 24 * 60 * 60 * 1000;
 
-/// The time for which an approval is valid, in milliseconds.
-const APPROVAL_EXPIRES: u64 = 24 * 60 * 60 * 1000;
-
 /// Gathers the facts for a plan.
 pub(super) fn facts<S: Service, D: Disk>(
     engine: &Engine<S, D>,
@@ -54,8 +51,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         }
     }
     let approvals = store.approvals()?.into_iter();
-    let approved = approvals.filter(|approval| approval.at.is_recent(now, APPROVAL_EXPIRES));
-    let approved = approved.map(|approval| approval.fingerprint).collect();
+    let approved = approvals.map(|approval| approval.fingerprint).collect();
     Ok(Facts {
         deletions: deletions(engine, plan, observed)?,
         doubt: observed.doubt.clone(),

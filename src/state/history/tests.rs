@@ -3,8 +3,8 @@
 use super::{DAY, PRUNED_AT, prune};
 use crate::{
     model::{
-        ArticleId, CategoryId, Flags, Place, Revision, Side, TextDigest, Timestamp, Version,
-        WorkspaceId,
+        ArticleId, CategoryId, Digest, Flags, Place, Revision, Side, TextDigest, Timestamp,
+        Version, WorkspaceId,
     },
     state::{
         ArticleRow, Binding, ConflictRow, Creation, Deed, PendingRequest, RequestId, SeenVersion,
@@ -301,6 +301,7 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
         store
             .write_at(day(at), |tx| {
                 tx.count_deletion(Side::Remote, false)?;
+                tx.approve(Side::Remote, Digest::of_parts(&[b"an action"]))?;
                 tx.tombstone(id(u8::try_from(at).expect("small")), &Revision::default())?;
                 (0..1500).try_for_each(|_| {
                     tx.event(&Deed {
@@ -331,8 +332,10 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     assert!(!is_buried(97) && is_buried(100));
     assert_eq!(store.events(9999, Some("day/0")).expect("rows").len(), 0);
     assert_eq!(store.events(9999, None).expect("rows").len(), 1500);
+    assert!(store.has_parked_or_approved().expect("a row"));
     // The newest thousand stay whatever their age.
     prune(&mut store, 90, 20, day(1000)).expect("pruned");
+    assert!(!store.has_parked_or_approved().expect("a row"));
     assert_eq!(store.events(9999, None).expect("rows").len(), 1000);
 }
 

@@ -7,6 +7,9 @@ use crate::{
 };
 use rusqlite::{Row, params};
 
+/// The time for which an approval is valid, in milliseconds.
+const APPROVAL_EXPIRES: i64 = 24 * 60 * 60 * 1000;
+
 /// The newest lines about an article.
 pub(super) const OF_ARTICLE: &str = "SELECT at, action, side, path, article, detail FROM events \
                                      WHERE article = ?1 ORDER BY id DESC LIMIT ?2";
@@ -39,15 +42,21 @@ impl Store {
         self.all(OF_ARTICLE, params![id, limit], event)
     }
 
-    /// Reads the held actions that a person released.
+    /// Reads the held actions that a person released within the last day. An approval from the future does not count:
+    /// the clock went back since.
     pub fn approvals(&self) -> Outcome<Vec<Approval>> {
-        self.all("SELECT side, held, at FROM approvals", [], |row| {
-            Ok(Approval {
-                side: row.get(0)?,
-                fingerprint: row.get(1)?,
-                at: row.get(2)?,
-            })
-        })
+        let now = self.now();
+        self.all(
+            "SELECT side, held, at FROM approvals WHERE at > ?1 AND at <= ?2",
+            [now.before(APPROVAL_EXPIRES), now],
+            |row| {
+                Ok(Approval {
+                    side: row.get(0)?,
+                    fingerprint: row.get(1)?,
+                    at: row.get(2)?,
+                })
+            },
+        )
     }
 
     /// Returns whether any action is parked or approved.

@@ -134,6 +134,21 @@ async fn f043_a_cycle_that_cannot_see_an_article_does_not_release_it() {
 }
 
 #[tokio::test]
+async fn f042_a_deletion_whose_approval_expired_counts_as_unapproved() {
+    let (world, _) = world_of(8).await;
+    let away = |number: usize| format!("away{number}");
+    (0..4).for_each(|number| world.rename(&file(number), &away(number)));
+    assert_eq!(approve(&world).await, 4);
+    (0..4).for_each(|number| world.rename(&away(number), &file(number)));
+    world.clock.advance(Duration::from_hours(25));
+    (0..3).for_each(|number| world.remove(&file(number)));
+    assert_eq!(world.sync().await.requests.delete, 3);
+    world.remove(&file(3));
+    let report = world.sync().await;
+    assert_eq!((held(&report), report.requests.delete), (1, 0));
+}
+
+#[tokio::test]
 async fn an_approval_releases_exactly_what_was_shown() {
     let (world, ids) = world_of(8).await;
     (0..4).for_each(|number| world.remove(&file(number)));

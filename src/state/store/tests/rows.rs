@@ -9,6 +9,7 @@ use crate::{
         CategoryId, CategoryVersion, Digest, Field, Figures, Flags, Place, Revision, Side, Stamp,
         TextDigest, Texts, Timestamp, Version,
     },
+    state::store::TimeOfDay,
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
         Outcome, Parked, PendingRequest, PutOrDelete, RowChange, Sent, StateError, Store, Update,
@@ -411,6 +412,7 @@ fn the_log_is_read_newest_first_and_by_file_or_folder() {
 #[test]
 fn an_approval_releases_exactly_one_action_once() {
     let mut store = memory();
+    store.set_time(TimeOfDay::of(|| NOW));
     let (fingerprint, changed) = (digest("action"), digest("changed action"));
     let approval = Approval {
         side: Side::Remote,
