@@ -95,6 +95,11 @@ fn approvals_of<'c>(command: &'c CycleCommand, prefix: &str) -> Vec<&'c Approval
         .collect()
 }
 
+/// Returns whether an approved action waits for a cycle without a doubt.
+fn waits_for(line: &Line, approval: &Approval) -> bool {
+    line.rule == Some(HoldRule::Doubt) && line.fingerprint == Some(approval.mark)
+}
+
 /// Returns the job's command, unless it is a dry run.
 fn command_of(job: &Job) -> Option<&CycleCommand> {
     match &job.scope {
@@ -165,18 +170,17 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         let found = self.engine.cycle_until_settled(request).await?;
         let met = found.service_failure();
         let met = met.and_then(|(kind, _)| Outage::of(kind));
-        let waits = |line: &Line| line.rule == Some(HoldRule::Doubt);
-        let is_cut_off = found.stopped.is_some() || found.actions.iter().any(waits);
+        let command = command_of(job).filter(|_| found.stopped.is_none());
+        let approvals = command.map(|command| approvals_of(command, &self.root.prefix));
+        let mut unused = approvals.unwrap_or_default();
+        unused.retain(|one| !found.actions.iter().any(|line| waits_for(line, one)));
         report.add(found);
-        if let Some(command) = command_of(job).filter(|_| !is_cut_off) {
-            // An unused approval must not release a later action.
-            let approvals = approvals_of(command, &self.root.prefix);
-            if !approvals.is_empty() {
-                self.engine.store_mut().write(|tx| {
-                    let mut each = approvals.iter();
-                    each.try_for_each(|one| tx.take_approval(one.side, one.mark))
-                })?;
-            }
+        // An unused approval must not release a later action.
+        if !unused.is_empty() {
+            self.engine.store_mut().write(|tx| {
+                let mut each = unused.iter();
+                each.try_for_each(|one| tx.take_approval(one.side, one.mark))
+            })?;
         }
         Ok(met)
     }

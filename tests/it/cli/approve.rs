@@ -245,6 +245,32 @@ fn an_approval_stands_if_a_doubt_held_the_deletions() {
 }
 
 #[test]
+fn an_approval_without_its_action_does_not_stand_because_a_doubt_held_others() {
+    let (service, mut kb, ids) = held();
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    service.sandbox.unpublish(ids[7]);
+    for method in ["GET", "PUT"] {
+        let on = Matcher::new(method, &format!("/api/article/{}", ids[7]));
+        let broken = FaultKind::Status(500, String::new());
+        service.sandbox.inject(Fault::always(on, broken));
+    }
+    let path = kb.mirror().join("start/n1.html");
+    let like = std::fs::read_to_string(kb.mirror().join("start/n6.html")).expect("a file");
+    let file = like.replace(&ids[5].to_string(), &ids[0].to_string());
+    let file = file.replace("n6", "n1").replace("<p>6</p>", "<p>1</p>");
+    // One file comes back between the list and the cycle.
+    let write = Hook::new(move |_sandbox| std::fs::write(&path, &file).expect("written"));
+    let listing = Matcher::new("GET", "/api/base/*/articles");
+    let fault = Fault::once(listing, FaultKind::HookAfter(write));
+    service.sandbox.inject(fault);
+    kb.run(&["approve", "--yes"]).exits(5);
+    service.sandbox.clear_faults();
+    kb.remove("start/n1.html");
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 8);
+}
+
+#[test]
 fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
     let (service, kb, _) = held();
     kb.run(&["sync", "start/n2.html"]).exits(3);
