@@ -137,10 +137,15 @@ impl Observation {
 
     /// Notes the problem of an article, at its place in the base or else at that of its file.
     pub(super) fn note_problem(&mut self, id: ArticleId, why: impl Into<String>) {
-        let file = self.paired.files.get(&id).map(|file| &file.place);
-        let place = self.row(id).map(|row| &row.place).or(file);
-        let path = place.map(ToString::to_string).unwrap_or_default();
-        self.problems.push(Problem::at(path, Some(id), why));
+        let path = self.place_of(id).map(ToString::to_string);
+        let problem = Problem::at(path.unwrap_or_default(), Some(id), why);
+        self.problems.push(problem);
+    }
+
+    /// Returns the recorded place of an article, else the place of the file that names it.
+    fn place_of(&self, id: ArticleId) -> Option<&Place> {
+        let row = self.row(id).map(|row| &row.place);
+        row.or_else(|| Some(&self.paired.files.get(&id)?.place))
     }
 
     /// Returns whether both sides were seen completely: only then does unseen mean absent.
@@ -235,23 +240,26 @@ impl Observation {
 
     /// Notes an error about one article, and returns whether it ends the look. The other questions do not wait for a
     /// service that is unable to answer one, unless several fail; but the cycle deletes nothing.
-    pub(super) fn note_error(&mut self, error: &ServiceError) -> bool {
+    pub(super) fn note_error(&mut self, id: ArticleId, error: &ServiceError) -> bool {
         if !error.is_server_error() {
             return error.stops_all();
         }
-        self.doubt_for(error);
+        let place = self.place_of(id);
+        let which = place.map_or_else(|| id.to_string(), ToString::to_string);
+        let why = || {
+            format!(
+                "the service could not say what is with the article {which} ({error}; if this goes on, save or delete \
+                 that article in the dashboard)"
+            )
+        };
+        self.doubt.get_or_insert_with(why);
         self.service.count_server_error()
     }
 
-    /// Casts doubt on the look because of an error. Such a cycle deletes nothing.
-    fn doubt_for(&mut self, error: &ServiceError) {
+    /// Ends the look because of an error. Such a cycle deletes nothing.
+    pub(super) fn stop_for(&mut self, error: ServiceError) {
         let why = || format!("the service could not be asked ({error})");
         self.doubt.get_or_insert_with(why);
-    }
-
-    /// Ends the look because of an error.
-    pub(super) fn stop_for(&mut self, error: ServiceError) {
-        self.doubt_for(&error);
         self.service.stop = Some(Stop::of(error));
         self.remote.complete = false;
         self.remote.cut_off = true;

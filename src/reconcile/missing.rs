@@ -245,9 +245,15 @@ pub(super) fn unknown_article_id(
     file: &LocalFile,
     answer: &Remote,
 ) -> Outcome {
+    let place = planner.placed(&file.place);
     let reason = match answer {
         Remote::Unknown(why) if !planner.world.remote.unreadable.contains(&id) => {
-            format!("it has the id of an article that was not read in this sync ({why})")
+            let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Doubt);
+            let reason = format!(
+                "it has the id of an article that was not read in this sync ({why}); if this goes on, look for that \
+                 article in the dashboard, and only if it is not there, {NEW_ONE}"
+            );
+            return planner.add(waiting(kind, side, id, &place, rule, reason));
         }
         Remote::NotVisible(why) | Remote::Unknown(why) => format!(
             "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
@@ -256,7 +262,6 @@ pub(super) fn unknown_article_id(
             "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
         ),
     };
-    let place = planner.placed(&file.place);
     planner.add(undecided(id, &place, reason))
 }
 

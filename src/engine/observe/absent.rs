@@ -68,7 +68,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     .note(Target::Article(question.id), noted);
                 observed.remote.articles.insert(question.id, answer);
             }
-            Err(error) if observed.note_error(&error) => {
+            Err(error) if observed.note_error(question.id, &error) => {
                 observed.stop_for(error);
                 break;
             }

@@ -261,7 +261,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
                 }
             }
             Ok(_) => observed.note_problem(id, "its body cannot be read: the answer has none"),
-            Err(error) if observed.note_error(&error) => {
+            Err(error) if observed.note_error(id, &error) => {
                 observed.stop_for(error);
                 break;
             }

@@ -4,14 +4,16 @@
 use crate::support::faults::{Fault, FaultKind, Inject, Matcher, RetryAfter};
 use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::support::look::{assert_quiet, problems, requests};
+use crate::support::wire::reason;
 use crate::support::world::lines;
 use axum::http::StatusCode;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, ExitCode, Place};
+use kbsync::reconcile::plan::HoldRule;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Article, Options, Sandbox};
+use kbsync::sandbox::{Article, NewSeed, Options, Sandbox};
 use kbsync::service::budget::BudgetLimits;
 use kbsync::service::client::Client;
 use kbsync::service::{Purpose, ServiceRead as _};
@@ -259,6 +261,45 @@ async fn f025_questions_that_the_service_cannot_answer_stop_nothing_unless_there
             "<p>new</p>"
         );
     }
+}
+
+#[tokio::test]
+async fn f025_a_question_without_an_answer_names_its_article_and_the_way_out() {
+    let world = hostile::world().await;
+    let category = world.category("a");
+    let asked = world.article(category, "asked", "<p>old</p>");
+    world.article(category, "removed", "<p>old</p>");
+    let draft = NewSeed {
+        draft: true,
+        ..NewSeed::new(category, "Draft", "draft", "<p>draft</p>")
+    };
+    let draft = world.sandbox().add_article(draft);
+    hostile::sync(&world).await;
+    world.sandbox().unpublish(asked);
+    for id in [asked, draft] {
+        for method in ["GET", "PUT"] {
+            let on = Matcher::new(method, &format!("/api/article/{id}"));
+            let broken = FaultKind::Status(500, String::new());
+            world.sandbox().inject(Fault::always(on, broken));
+        }
+    }
+    world.remove("a/removed.html");
+    world.write(
+        "a/draft.html",
+        &format!("---\nid: {draft}\ntitle: Draft\n---\n<p>draft</p>\n"),
+    );
+    let report = hostile::sync(&world).await;
+    let told = reason(&report, "a/removed.html");
+    assert!(told.contains("the article a/asked.html"), "{told}");
+    assert!(told.contains("in the dashboard"), "{told}");
+    // The next sync may know the draft.
+    let line = report
+        .actions
+        .iter()
+        .find(|line| line.path == "a/draft.html");
+    let line = line.expect("a line");
+    assert_eq!(line.rule, Some(HoldRule::Doubt), "{line:?}");
+    assert!(reason(&report, "a/draft.html").contains("`id:` line"));
 }
 
 #[tokio::test]
