@@ -194,6 +194,13 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
         if standing.is_none() && report.actions.iter().any(is_planned) {
             continue;
         }
+        // A new state does not know the conflict of an article outside the cycle's scope.
+        let base = &observed.base;
+        let is_known = base.articles.contains_key(&id) || base.conflicts.contains_key(&id);
+        let mut lines = report.actions.iter();
+        if standing.is_none() && !is_known && !lines.any(|line| line.id == Some(id)) {
+            continue;
+        }
         let shown =
             standing.and_then(|row| Some(Place::new(&row.place.folder, row.copy.as_ref()?)));
         // If the shown copy is missing, any other copy keeps the conflict.

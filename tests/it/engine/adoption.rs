@@ -7,8 +7,9 @@ use crate::support::look::{
     requests, row,
 };
 use crate::support::world::{World, lines};
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, WorkspaceId};
-use kbsync::reconcile::snapshot::{Keep, OnConflict};
+use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::NewSeed;
 use kbsync::state::{Binding, Store};
 use uuid::Uuid;
@@ -67,6 +68,27 @@ async fn equal_files_pair_by_id_and_by_address_and_only_the_id_is_written() {
         world.sandbox().article(three).expect("there").text,
         "<p>3!</p>"
     );
+}
+
+#[tokio::test]
+async fn with_a_new_state_a_sync_of_another_folder_removes_no_copy() {
+    let world = World::new().await;
+    let one = world.article(world.category("a"), "one", "<p>old</p>");
+    world.article(world.category("b"), "other", "<p>other</p>");
+    world.sync().await;
+    world.edit("a/one.html", "old", "mine");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>theirs</p>".into());
+    world.sync().await;
+    assert!(world.exists("a/one.conflict.html"));
+    lose_state(&world);
+    let scoped = CycleRequest {
+        scope: vec!["b".to_owned()],
+        ..CycleRequest::new(Direction::Both)
+    };
+    world.run(&scoped).await;
+    assert!(world.exists("a/one.conflict.html"));
 }
 
 #[tokio::test]
