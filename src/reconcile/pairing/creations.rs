@@ -4,7 +4,8 @@
 //! Only equal titles and equal texts count, and this is the only comparison of contents in the pairing. The articles
 //! are those of the base, those that only the service has, and those of pending creations: the service may or may not
 //! have an article of a pending creation, and if no answer shows it, only its file tells. Therefore a file is also held
-//! if the service shows an article at its address whose content was not sent.
+//! if the service shows an article at its address whose content was not sent. While that file cannot be read, a new
+//! article with the sent title and text waits for it.
 
 use super::Paired;
 use crate::model::base::Creation;
@@ -155,6 +156,34 @@ pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut
         }
         let why = "a file without an id has its title and text";
         paired.mark_unknown(ids.iter().copied(), why);
+    }
+}
+
+/// Holds new articles that have the title and text of a creation without an answer whose file cannot be compared with
+/// them now, for example because it is being saved. Otherwise such an article would get a second file, and its own file
+/// would become a second article.
+pub(super) fn hold_unanswered(base: &Base, remote: &RemoteSnapshot, paired: &mut Paired) {
+    for creation in &base.creations {
+        let mut fresh = paired.new_files.iter();
+        if creation.article().is_some() || fresh.any(|file| is_at(creation, file)) {
+            continue;
+        }
+        for (id, entry) in &remote.articles {
+            let is_as_sent = (entry.present()).is_some_and(|seen| creation.was_sent(&seen.version));
+            if !is_as_sent || base.articles.contains_key(id) || !paired.is_free(*id) {
+                continue;
+            }
+            let message = format!(
+                "kbsync cannot tell whether article {id} was created from this file: it has the title and text that \
+                 kbsync sent. kbsync writes no file for that article until it can read this one. If this is its file, \
+                 add `id: {id}` to it. An ignored file has to be shown again, or removed."
+            );
+            paired.report(&creation.place, Some(*id), message);
+            paired.doubt(
+                *id,
+                "it may have been created from a file that cannot be read now",
+            );
+        }
     }
 }
 

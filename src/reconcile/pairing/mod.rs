@@ -85,6 +85,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     claim_by_slug(base, local, remote, left, &mut paired);
     ids::mark_both_unknown(base, &places, remote, &mut paired);
     creations::hold_same_words(base, remote, &mut paired);
+    creations::hold_unanswered(base, remote, &mut paired);
     creations::report_waiting(base, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired

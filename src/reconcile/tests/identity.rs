@@ -356,6 +356,19 @@ const CREATIONS: &[[&str; 4]] = &[
     ],
     // A missing file is not created.
     ["a; n creating", "a", "", ""],
+    // A colleague may have changed the article's address, which gets no second file.
+    [
+        "a; n creating",
+        "a",
+        "n slug=m",
+        "!! start/n.html: kbsync cannot tell whether article #n was created from this file: it has the title and text that kbsync sent. kbsync writes no file for that article until it can read this one. If this is its file, add `id: #n` to it. An ignored file has to be shown again, or removed.",
+    ],
+    [
+        "a; n creating",
+        "a",
+        "n slug=m title=X",
+        "<- create start/m.html",
+    ],
     // Another file with the same content may be its file, and may lie at another article's place.
     [
         "a; n creating",

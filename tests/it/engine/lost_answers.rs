@@ -245,6 +245,43 @@ async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address
 }
 
 #[tokio::test]
+async fn f014_a_new_article_that_a_colleague_moved_waits_for_its_file() {
+    let (world, ..) = one_article().await;
+    let file = "---\ntitle: New\n---\n<p>new</p>\n";
+    world.write("a/new.html", file);
+    world
+        .sandbox()
+        .inject(Fault::always(on(POST), FaultKind::ResetAfter));
+    settle(&world).await;
+    world.sandbox().clear_faults();
+    let made = world.sandbox().articles().pop().expect("there");
+    let sandbox = world.sandbox();
+    sandbox.edit(made.id, |article| article.slug = "elsewhere".into());
+    // Its writer is at work on the file.
+    world.write("a/new.html", "---\ntitle: New\n");
+    let report = settle(&world).await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    let told = |report: &Report, what: &str| {
+        let mut problems = report.problems.iter();
+        problems.any(|problem| {
+            problem.id == Some(ArticleId::new(made.id)) && problem.message.contains(what)
+        })
+    };
+    assert!(told(&report, "was created from this file"), "{report:#?}");
+    assert!(!world.exists("a/elsewhere.html"));
+    // Its file can be compared, and is held.
+    world.write("a/new.html", file);
+    let report = settle(&world).await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert!(told(&report, "add `id: "), "{report:#?}");
+    // A file with other words is another article's.
+    world.write("a/new.html", "---\ntitle: Other\n---\n<p>other</p>\n");
+    settle(&world).await;
+    assert_settled(&world).await;
+    assert_eq!(slugs(&world), ["elsewhere", "new", "one"]);
+}
+
+#[tokio::test]
 async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
     let (world, ..) = one_article().await;
     world.sandbox().habits().normalise.sanitise = true;
