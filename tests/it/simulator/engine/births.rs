@@ -23,6 +23,9 @@ pub(crate) struct Births {
     /// The articles that got another file, pulled from the service, while the file that was sent is still without an
     /// id: the writer had moved and edited it.
     left_behind: BTreeSet<ArticleId>,
+    /// The articles that got another file, pulled from the service, while the file that was sent is still without an
+    /// id: a colleague had moved the article before kbsync had the answer to the POST.
+    moved_unanswered: BTreeSet<ArticleId>,
     /// Articles that were created in the present cycle.
     now: BTreeSet<ArticleId>,
     /// Articles in any report.
@@ -51,8 +54,13 @@ impl World {
             let again = births.now.contains(other) && address(sent) == address(new);
             let is_edited = (&sent.title, &sent.text) != (&new.title, &new.text);
             let is_left_behind = births.left_behind.contains(*other) && is_edited;
+            // Only an equal text shows that the file is the moved article's: the service may have rewritten the text.
+            let there = self.kb.articles.get(other);
+            let is_other_text =
+                there.is_some_and(|there| (&there.title, &there.text) != (&new.title, &new.text));
+            let is_moved = births.moved_unanswered.contains(*other) && is_other_text;
             let is_unclear = births.unnamed.contains(*other) && !self.tells(**other, sent, new);
-            again || is_left_behind || is_unclear
+            again || is_left_behind || is_moved || is_unclear
         };
         let lost = births.sent.iter().filter(is_lost);
         let twins: Vec<_> = lost.map(|(other, _)| (*other, id)).collect();
@@ -68,22 +76,35 @@ impl World {
         if !self.ledger.births.sent.is_empty() {
             let named = self.ids_in_mirror();
             let nameless = self.nameless_files(Side::Mirror);
-            let was_moved = |id: &ArticleId| {
+            // Whether a file without an id has the words that were sent, at their own place or elsewhere.
+            let has_file = |id: &ArticleId, elsewhere: bool| {
                 let sent = self.ledger.births.sent.get(id);
                 sent.is_some_and(|sent| {
                     let own = format!("{}.html", sent.slug);
                     nameless.iter().any(|((folder, name), words)| {
                         let is_elsewhere =
                             *name != own || self.category_of(folder) != Some(sent.category);
-                        is_elsewhere && !Tokens::of(sent.text.as_bytes()).and(words).is_empty()
+                        is_elsewhere == elsewhere
+                            && !Tokens::of(sent.text.as_bytes()).and(words).is_empty()
                     })
                 })
             };
+            let is_moved = |id: &ArticleId| {
+                let sent = self.ledger.births.sent.get(id);
+                let both = sent.zip(self.kb.articles.get(id));
+                both.is_some_and(|(sent, there)| {
+                    (sent.category, &sent.slug) != (there.category, &there.slug)
+                })
+            };
             let unnamed = self.ledger.births.unnamed.iter();
-            let left = unnamed.filter(|id| named.contains_key(id) && was_moved(id));
-            let left: Vec<ArticleId> = left.copied().collect();
+            let pulled: Vec<ArticleId> =
+                (unnamed.filter(|id| named.contains_key(id)).copied()).collect();
+            let left = pulled.iter().filter(|id| has_file(id, true)).copied();
+            let moved = (pulled.iter()).filter(|id| is_moved(id) && has_file(id, false));
+            let (left, moved) = (left.collect::<Vec<_>>(), moved.copied().collect::<Vec<_>>());
             let births = &mut self.ledger.births;
             births.left_behind.extend(left);
+            births.moved_unanswered.extend(moved);
             let sent = births.sent.keys().copied();
             births.unnamed = sent.filter(|id| !named.contains_key(id)).collect();
         }

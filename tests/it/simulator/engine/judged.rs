@@ -212,6 +212,9 @@ enum First {
     /// Another file at the file's place got its id in an earlier cycle, while a file without an id had its words: at
     /// another place or not, edited or not.
     LeftBehind { moved: bool, edited: bool },
+    /// A colleague moved the article, and its file was pulled, while the file without an id stayed at its place: the
+    /// service had rewritten the text or not.
+    MovedThere { rewritten: bool },
 }
 
 /// kbsync creates a second article; the state may know the first article, and the report may say that it waits.
@@ -228,15 +231,22 @@ fn created_twice(file: First, known: bool, told: bool) -> Option<&'static str> {
         id
     };
     let first = create(&mut world, "a", "A");
-    let save = |world: &mut World, front: String| {
+    let save = |world: &mut World, at: At, front: &str| {
         let text = format!("---\n{front}\n---\nzq001z\n").into_bytes();
-        let file = A.file();
-        world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+        let file = at.file();
+        world
+            .mirror
+            .save(at.folder(), &file, text, Save::RenameOver);
     };
     match file {
-        First::Named => save(&mut world, format!("id: {first}\ntitle: A")),
-        First::Replaced => save(&mut world, "title: B".to_owned()),
-        First::Moved | First::Now | First::Edited | First::Claimed | First::LeftBehind { .. } => {}
+        First::Named => save(&mut world, A, &format!("id: {first}\ntitle: A")),
+        First::Replaced => save(&mut world, A, "title: B"),
+        First::Moved
+        | First::Now
+        | First::Edited
+        | First::Claimed
+        | First::LeftBehind { .. }
+        | First::MovedThere { .. } => {}
     }
     if known {
         let place = Place::new(A.folder(), A.file());
@@ -246,19 +256,28 @@ fn created_twice(file: First, known: bool, told: bool) -> Option<&'static str> {
         world.begin();
     }
     if matches!(file, First::Claimed) {
-        save(&mut world, format!("id: {first}\ntitle: B"));
+        save(&mut world, A, &format!("id: {first}\ntitle: B"));
     }
-    if let First::LeftBehind { moved, .. } = file {
-        let (own, other) = if moved { (A, B) } else { (B, A) };
-        let named = format!("---\nid: {first}\ntitle: A\n---\nzq001z\n");
-        for (at, text) in [
-            (own, named.as_str()),
-            (other, "---\ntitle: B\n---\nzq001z\n"),
-        ] {
-            let bytes = text.as_bytes().to_vec();
-            let save = Save::RenameOver;
-            world.mirror.save(at.folder(), &at.file(), bytes, save);
+    let pulled = match file {
+        First::LeftBehind { moved: true, .. } => Some((A, B)),
+        First::LeftBehind { .. } | First::MovedThere { .. } => Some((B, A)),
+        First::Named
+        | First::Moved
+        | First::Now
+        | First::Edited
+        | First::Replaced
+        | First::Claimed => None,
+    };
+    if let First::MovedThere { rewritten } = file {
+        let article = world.kb.articles.get_mut(&first).expect("it is there");
+        article.slug = "d".to_owned();
+        if rewritten {
+            article.text.push_str("<!-- -->");
         }
+    }
+    if let Some((own, other)) = pulled {
+        save(&mut world, own, &format!("id: {first}\ntitle: A"));
+        save(&mut world, other, "title: B");
         world.begin();
     }
     let is_edited = matches!(file, First::Edited | First::LeftBehind { edited: true, .. });
@@ -285,6 +304,13 @@ fn an_article_is_there_twice_only_where_nothing_told_whose_the_file_was_or_the_r
         (left_behind(true, true), true, false, None),
         (left_behind(true, false), true, false, Some("I8")),
         (left_behind(false, true), true, false, Some("I8")),
+        (First::MovedThere { rewritten: true }, true, false, None),
+        (
+            First::MovedThere { rewritten: false },
+            true,
+            false,
+            Some("I8"),
+        ),
         (First::Named, true, false, Some("I8")),
         (First::Named, true, true, Some("I8")),
         (First::Named, false, false, Some("I8")),
