@@ -367,6 +367,15 @@ pub(super) fn differs(
     let both = planned.actions.iter().chain(&report.actions);
     let waiting = both.filter(held);
     let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
+    // Nor does it promise the folder of a category that the request's article moves into.
+    let is_of_pending = |line: &&Line| line.id.is_some_and(|id| pending.contains(&id));
+    let moved = report.actions.iter().filter(is_of_pending);
+    let folders = moved.filter_map(|line| line.path.split_once('/'));
+    let folders: BTreeSet<_> = folders.map(|(folder, _)| folder).collect();
+    let is_filled = |line: &Line| {
+        let is_new = (line.action, line.side) == (Kind::CreateCategory, Side::Local);
+        is_new && folders.contains(line.path.as_str())
+    };
     // It keeps no body, so it cannot compare what stands at the address of a creation with what was sent.
     let says_unclear =
         |problem: &&Problem| problem.message.contains("cannot tell whether that request");
@@ -381,6 +390,7 @@ pub(super) fn differs(
             // Nor does it promise a deletion: the article of the request may count as one more.
             .filter(|line| !has_pending || line.action != Kind::Delete)
             .filter(|line| line.action != Kind::Create || !unclear.contains(&line.path))
+            .filter(|line| !is_filled(line))
             .filter(|line| {
                 let is_read = has_pending && line.side == Side::Local;
                 line.action != Kind::UpdateCategory || !(waited || is_read)

@@ -8,9 +8,9 @@ use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Side, World};
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::model::Side::{Both, Remote};
+use kbsync::model::Side::{Both, Local, Remote};
 use kbsync::model::{ArticleId, Place};
-use kbsync::reconcile::plan::Kind;
+use kbsync::reconcile::plan::{Kind, Problem};
 use kbsync::service::{ArticlePatch, NewArticle};
 use std::collections::BTreeSet;
 
@@ -433,6 +433,45 @@ fn a_dry_run_plans_all_but_what_a_category_says_or_a_count_releases_after_a_wait
     assert_eq!(differs(&planned, &done, false, true), None);
     // More is held than was planned.
     assert!(differs(&done, &planned, false, true).is_some());
+}
+
+/// A sync creates the folder alpha, and puts an article into a folder; the dry run planned neither, and may have said
+/// that the last request about the article has no answer.
+fn folder_is_new(side: kbsync::model::Side, path: &str, pending: bool) -> bool {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    let line = |action, side, path: &str, id| Line {
+        action,
+        side,
+        path: path.to_owned(),
+        id,
+        fields: Vec::new(),
+        status: Status::Done,
+        reason: None,
+        rule: None,
+        fingerprint: None,
+    };
+    let (mut planned, mut done) = (Report::new(false), Report::new(false));
+    if pending {
+        let message = "it is unknown whether the last change of this article reached the service";
+        let problem = Problem {
+            path: "beta/a.html".to_owned(),
+            id: Some(id),
+            message: message.to_owned(),
+        };
+        planned.problems.push(problem);
+    }
+    let folder = line(Kind::CreateCategory, side, "alpha", None);
+    done.actions = vec![folder, line(Kind::Move, Local, path, Some(id))];
+    differs(&planned, &done, false, false).is_none()
+}
+
+#[test]
+fn a_dry_run_need_not_plan_the_folder_of_an_article_whose_request_is_pending() {
+    assert!(folder_is_new(Local, "alpha/a.html", true));
+    assert!(!folder_is_new(Local, "alpha/a.html", false));
+    assert!(!folder_is_new(Local, "gamma/a.html", true));
+    assert!(!folder_is_new(Remote, "alpha/a.html", true));
 }
 
 #[test]
