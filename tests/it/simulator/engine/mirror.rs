@@ -5,7 +5,9 @@ use super::step::Save;
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{has_ending, is_article, is_ready};
-use std::path::Path;
+use kbsync::mirror::disk::{Area, Slot};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The place of the files.
 #[derive(Debug)]
@@ -79,7 +81,8 @@ impl Mirror {
         tokens
     }
 
-    /// Returns the words in all files, whatever their names, including staged files.
+    /// Returns the words in all files, whatever their names, including staged files and the files that outlived a lost
+    /// state. Displaced files do not count: they go after a day.
     pub(crate) fn all_tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         match self {
@@ -91,11 +94,35 @@ impl Mirror {
             }
             Self::Real(real) => {
                 self.each(&mut |_, _, bytes, _| tokens.read(bytes));
-                for area in ["stage", "displaced"] {
-                    let area = real.root.join(".kbsync").join(area);
-                    for name in names(&area) {
-                        tokens.read(&std::fs::read(area.join(name)).unwrap_or_default());
+                for area in [Area::Stage, Area::Displaced] {
+                    let dir = private(&real.root, area);
+                    let is_displaced =
+                        |name: &String| area == Area::Displaced && slot_of(name).is_some();
+                    for name in names(&dir).iter().filter(|name| !is_displaced(name)) {
+                        tokens.read(&std::fs::read(dir.join(name)).unwrap_or_default());
                     }
+                }
+            }
+        }
+        tokens
+    }
+
+    /// Returns the words in the slots of an area, except the slots that a state knows.
+    pub(crate) fn tokens_in_slots(&self, area: Area, known: &BTreeSet<Slot>) -> Tokens {
+        let mut tokens = Tokens::default();
+        match self {
+            Self::Memory(tree) => {
+                let slots = tree.in_slots(area);
+                for (_, node) in slots.filter(|(slot, _)| !known.contains(slot)) {
+                    tokens.add(&node.tokens);
+                }
+            }
+            Self::Real(real) => {
+                let dir = private(&real.root, area);
+                let is_unknown =
+                    |name: &String| slot_of(name).is_some_and(|slot| !known.contains(&slot));
+                for name in names(&dir).iter().filter(|name| is_unknown(name)) {
+                    tokens.read(&std::fs::read(dir.join(name)).unwrap_or_default());
                 }
             }
         }
@@ -189,6 +216,19 @@ impl Mirror {
 /// Returns whether a file's words are part of the mirror for a person.
 pub(crate) fn is_visible(name: &str) -> bool {
     name == "_category.yaml" || (has_ending(name, ".html") && !name.starts_with(['.', '_']))
+}
+
+fn private(root: &Path, area: Area) -> PathBuf {
+    let name = match area {
+        Area::Stage => "stage",
+        Area::Displaced => "displaced",
+    };
+    root.join(".kbsync").join(name)
+}
+
+/// Returns the slot of a file in the private folder; a file that outlived a lost state has none.
+fn slot_of(name: &str) -> Option<Slot> {
+    name.parse().ok()
 }
 
 fn names(path: &Path) -> Vec<String> {

@@ -5,6 +5,7 @@ use super::kb::{Article, Kb};
 use super::step::{FOLDERS, NAMES, Probing, Rewriting};
 use super::token::Tokens;
 use super::world::{World, is_article};
+use kbsync::mirror::disk::Area;
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place, Version};
 use kbsync::state::{ArticleRow, RowChange, Store, Subject, Visibility};
@@ -105,6 +106,13 @@ fn begun(store: &Store) -> Tokens {
     tokens
 }
 
+/// Returns the words in displaced files that a state does not know: such files stay for good.
+fn displaced(world: &World, store: &Store) -> Tokens {
+    let rows = store.displaced().expect("the state is readable");
+    let known = rows.iter().map(|row| row.slot).collect();
+    world.mirror.tokens_in_slots(Area::Displaced, &known)
+}
+
 /// I1: every word that a person wrote is somewhere. The pending file writes of a dead process go into the history
 /// before the next process does anything else.
 pub(crate) fn i1_reachable(world: &mut World, store: &Store, died: bool) {
@@ -117,6 +125,7 @@ pub(crate) fn i1_reachable(world: &mut World, store: &Store, died: bool) {
     let kept = search(world, store, Some(&missing));
     world.ledger.archived.add(&kept);
     missing.remove(&kept);
+    missing.remove(&displaced(world, store));
     if died {
         missing.remove(&begun(store));
     }

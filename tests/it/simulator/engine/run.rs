@@ -25,6 +25,7 @@ use kbsync::engine::Engine;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::mirror::RealDisk;
+use kbsync::mirror::disk::Area;
 use kbsync::model::{ArticleId, Digest, ExitCode, Timestamp};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
@@ -459,10 +460,13 @@ impl Run<'_> {
                         let taken = oracle::taken_for_edits(&world, store);
                         world.ledger.taken_for_edits = taken;
                         // An earlier state does not know whose the later files of the stage are.
-                        let staged = world.mirror.all_tokens();
+                        let none = BTreeSet::new();
+                        let staged = world.mirror.tokens_in_slots(Area::Stage, &none);
                         let staged = staged.without(&world.mirror.tokens());
                         let staged = staged.without(&world.kb.tokens());
                         let staged = staged.without(&oracle::history(&world, store));
+                        let displaced = world.mirror.tokens_in_slots(Area::Displaced, &none);
+                        let staged = staged.without(&displaced);
                         world.ledger.owed.remove(&staged);
                     }
                     self.forgot();
@@ -486,6 +490,8 @@ impl Run<'_> {
             .map_or_else(Tokens::default, |store| oracle::history(&world, store));
         let mut known = world.kb.tokens();
         known.add(&world.mirror.all_tokens());
+        let displaced = (world.mirror).tokens_in_slots(Area::Displaced, &BTreeSet::new());
+        known.add(&displaced);
         known.add(&history);
         let owed = world.ledger.owed.and(&known);
         world.ledger.owed = owed;

@@ -342,6 +342,14 @@ impl Tree {
             .map(|(_, node)| node)
     }
 
+    /// Returns the files in the slots of an area.
+    pub(crate) fn in_slots(&self, area: Area) -> impl Iterator<Item = (Slot, &Node)> {
+        let aside = self.aside.iter();
+        aside
+            .filter(move |((of, slot), _)| *of == area && *slot > 0)
+            .map(|((_, slot), node)| (*slot, node))
+    }
+
     pub(crate) fn look_aside(&self, area: Area, slot: Slot) -> Option<Stamp> {
         self.aside(area, slot).map(|node| node.stamp)
     }
