@@ -47,7 +47,8 @@ impl VersionSpec {
         let newest = || {
             // A conflict copy is skipped, because its text was never the file's.
             let last = self.history.last_address();
-            last.map(|kept| self.history.listed(kept)).or(self.history.newest())
+            last.map(|kept| self.history.listed(kept))
+                .or(self.history.newest())
         };
         let numbered = self.number.map(|number| self.history.numbered(number));
         let found = numbered.unwrap_or_else(newest);

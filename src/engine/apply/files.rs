@@ -13,7 +13,6 @@ use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::mirror::disk::{At, Disk, Durability};
 use crate::mirror::document::Document;
-use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::state::{RowChange, SeenVersion};
@@ -199,37 +198,35 @@ fn carry_out<D: Disk>(
             .store
             .write(|tx| alone.iter().try_for_each(|row| tx.apply(row)))?;
     }
-    for (&index, stamp) in touched.iter().zip(done) {
+    let mut true_rows = alone;
+    for ((&index, stamp), change) in touched.iter().zip(done).zip(changes) {
+        if stamp.is_ok() {
+            true_rows.extend(change.rows);
+        }
         jobs[index].outcome = stamp.map(Some).map_err(NotDone::from);
     }
-    take_over(jobs, state);
+    // The base in memory, and the cycle's knowledge of the files.
+    for row in true_rows {
+        if let RowChange::Article(row) = row {
+            state.observed.base.articles.insert(row.id, *row);
+        }
+    }
+    for job in jobs {
+        if let Ok(Some(stamp)) = job.outcome {
+            let stamps = &mut state.observed.mirror.stamps;
+            stamps.insert(job.settle.to.clone(), stamp);
+        }
+    }
     Ok(())
 }
 
-/// Updates the base in memory, and the cycle's knowledge of the files.
-fn take_over(jobs: &[Job<'_>], state: &mut ApplyState<'_>) {
-    for job in jobs {
-        let settle = job.settle;
-        let Ok(stamp) = job.outcome else {
-            continue;
-        };
-        let row = job.row(state);
-        let stamp = stamp.map(|stamp| (settle.to.clone(), stamp));
-        state.observed.mirror.stamps.extend(stamp);
-        state.observed.base.articles.insert(row.id, row);
-    }
-}
-
 impl Job<'_> {
-    fn row(&self, state: &ApplyState<'_>) -> ArticleRow {
-        row_after(state, self.settle, self.stamp, false)
-    }
-
     /// Returns the rows that become true with the file.
     fn rows(&self, whole: bool, state: &ApplyState<'_>) -> Vec<RowChange> {
         let settle = self.settle;
         let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
-        let mut rows = vec![RowChange::Article(Box::new(self.row(state)))];
+        let row = row_after(state, settle, self.stamp, false);
+        let mut rows = vec![RowChange::Article(Box::new(row))];
         if settle.ends_conflict {
             rows.push(RowChange::NoConflict(id));
         }

@@ -3,7 +3,7 @@
 use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::Slot;
 use crate::model::{Digest, KnownFile, Place, Stamp};
-use crate::state::{Entry, FileEntry, Journalled, RowChange};
+use crate::state::{FileEntry, RowChange};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -56,14 +56,6 @@ impl FileChange {
             return Cow::Owned(RowChange::Article(row));
         }
         Cow::Borrowed(row)
-    }
-
-    pub(super) fn journalled(&self) -> Journalled {
-        Journalled {
-            slot: self.slot,
-            entry: Entry::File(self.file.clone()),
-            rows: self.rows.clone(),
-        }
     }
 }
 

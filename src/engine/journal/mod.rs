@@ -23,7 +23,7 @@ use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
-use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange};
+use crate::state::{DisplacedRow, Entry, Outcome, RowChange};
 use change::in_order;
 use displaced::{came_out, displace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +117,8 @@ impl<D: Disk> Journal<'_, D> {
         self.store.write(|tx| {
             for change in changes {
                 change.history.put(tx)?;
-                tx.begin_change(&change.journalled())?;
+                let entry = Entry::File(change.file.clone());
+                tx.begin_change(change.slot, &entry, &change.rows)?;
             }
             Ok(())
         })?;
@@ -154,16 +155,12 @@ impl<D: Disk> Journal<'_, D> {
             Ok(found) => found.map_or(0, |found| found.stamp.inode),
             Err(error) => return Ok(Err(error)),
         };
-        let change = Journalled {
-            slot,
-            entry: Entry::Folder {
-                from: from.to_owned(),
-                to: to.to_owned(),
-                inode,
-            },
-            rows: rows.to_vec(),
+        let entry = Entry::Folder {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            inode,
         };
-        self.store.write(|tx| tx.begin_change(&change))?;
+        self.store.write(|tx| tx.begin_change(slot, &entry, rows))?;
         if let Err(error) = give_folder(self.disk, from, to) {
             self.store.write(|tx| tx.end_change(slot))?;
             return Ok(Err(error));

@@ -115,6 +115,12 @@ impl Writing<'_> {
         self.end_rest_before_article(article)?;
         let (local, remote) = (&article.local, &article.remote);
         let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
+        let local_digest = local.digest();
+        let remote_digest = if remote == local {
+            local_digest
+        } else {
+            remote.digest()
+        };
         insert!(self, "INSERT OR REPLACE INTO articles", {
             id: article.id,
             folder: article.place.folder,
@@ -143,8 +149,8 @@ impl Writing<'_> {
             stamp_inode: inode,
             written: article.written,
             replaced_before: (!article.superseded.is_empty()).then_some(Json(&article.superseded)),
-            local_digest: local.digest(),
-            remote_digest: remote.digest(),
+            local_digest: local_digest,
+            remote_digest: remote_digest,
         })
     }
 

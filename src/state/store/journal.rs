@@ -100,11 +100,11 @@ impl Store {
 
 impl Writing<'_> {
     /// Stores a change of the mirror before the change is made.
-    pub fn begin_change(&mut self, change: &Journalled) -> Outcome<()> {
+    pub fn begin_change(&mut self, slot: i64, entry: &Entry, rows: &[RowChange]) -> Outcome<()> {
         insert!(self, "INSERT INTO journal", {
-            slot: change.slot,
-            entry: Json(&change.entry),
-            changes: Json(&change.rows),
+            slot: slot,
+            entry: Json(entry),
+            changes: Json(rows),
         })
     }
 

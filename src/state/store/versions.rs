@@ -162,12 +162,11 @@ impl Writing<'_> {
     /// `None`: the last version of its side is the same, at the same place, and the file has nothing new either. The
     /// caller puts the bodies.
     pub fn record(&mut self, seen: &SeenVersion) -> Outcome<Option<u64>> {
-        let key = match find(self.sql()?, &seen.subject)? {
-            Some(key) => key,
-            None => self.add_subject(&seen.subject)?,
+        let (key, last) = match find(self.sql()?, &seen.subject)? {
+            Some(key) => (key, last_of(self.sql()?, key)?),
+            None => (self.add_subject(&seen.subject)?, Vec::new()),
         };
         let digest = seen.version.digest();
-        let last = last_of(self.sql()?, key)?;
         // If the only version was seen on the service alone, the agreement on it replaces it, under the same number.
         let is_met = matches!(last.as_slice(), [met] if seen.side == Side::Both
             && met.side == Side::Remote

@@ -161,7 +161,7 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
     let now = world.clock.now();
     let begun = store.write_at(now, |tx| {
         tx.put_body(NEW)?;
-        tx.begin_change(&change)
+        tx.begin_change(change.slot, &change.entry, &change.rows)
     });
     begun.expect("written");
 }

@@ -56,7 +56,7 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
     let mut store = Store::in_memory(&binding()).expect("a state");
     let written = store.write_at(now, |tx| {
         tx.put_body(words)?;
-        tx.begin_change(&change)?;
+        tx.begin_change(change.slot, &change.entry, &change.rows)?;
         if known {
             tx.put_article(&row)?;
         }
