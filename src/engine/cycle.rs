@@ -112,6 +112,9 @@ async fn run_cycle<S: Service, D: Disk>(
         report.plan(&plan);
         return Ok(observed.service.stop);
     }
+    forget_parked(&mut engine.store, &plan, &observed)?;
+    forget_restored(&mut engine.store, &observed)?;
+    end_taken(&mut engine.store, &observed)?;
     let summary = PlanSummary::of(&plan, &observed);
     if let Some(why) = other_checkout(&*engine.git).await {
         return Ok(Some(Stop::of_git(&why)));
@@ -173,9 +176,9 @@ pub(super) async fn decide<S: Service, D: Disk>(
     }
 }
 
-/// Makes the plan for an observation. Ends the refusals, restores and creations that the plan shows to be over.
+/// Makes the plan for an observation.
 fn plan_for<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+    engine: &Engine<S, D>,
     mut observed: Observation,
 ) -> anyhow::Result<(Plan, Observation)> {
     observed.mark_read_first();
@@ -215,9 +218,6 @@ fn plan_for<S: Service, D: Disk>(
     if let Some(doubt) = &observed.doubt {
         reconcile::guard::hold_restores(&mut plan, doubt);
     }
-    forget_parked(&mut engine.store, &plan, &observed)?;
-    forget_restored(&mut engine.store, &observed)?;
-    end_taken(&mut engine.store, &observed)?;
     plan.problems.append(&mut observed.problems);
     reconcile::order::arrange(&mut plan, &observed.base, &observed.remote);
     Ok((plan, observed))

@@ -134,7 +134,7 @@ pub(super) fn forget_parked(
     if moot.is_empty() {
         return Ok(());
     }
-    store.write_unless_dry_run(|tx| moot.keys().try_for_each(|key| tx.unpark(key)))?;
+    store.write(|tx| moot.keys().try_for_each(|key| tx.unpark(key)))?;
     Ok(())
 }
 

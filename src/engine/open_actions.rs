@@ -204,7 +204,7 @@ pub fn begin_restore(
 
 fn put_unfinished(store: &mut Store, ids: &BTreeSet<ArticleId>) -> anyhow::Result<()> {
     let rows = ids.iter().map(|id| (id.to_string(), *id)).collect();
-    store.write_unless_dry_run(|tx| tx.put_waiting(RESTORING, &rows))?;
+    store.write(|tx| tx.put_waiting(RESTORING, &rows))?;
     Ok(())
 }
 
