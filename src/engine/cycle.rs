@@ -35,22 +35,10 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     report.coverage.is_partial = !request.is_whole();
     let ran = run_cycle(engine, &mut report).await;
     engine.store.set_dry_run(false);
-    let stop = match ran {
-        Ok(stop) => stop,
-        Err(error) => Some(service_stop(error)?),
-    };
+    let stop = ran.or_else(|error| service_stop(error).map(Some))?;
     if let Some(stop) = &stop {
-        let known = report
-            .problems
-            .iter()
-            .any(|problem| problem.message == stop.message);
-        if !known {
-            report
-                .problems
-                .push(Problem::at("", None, stop.message.clone()));
-        }
-    }
-    if stop.is_some() {
+        let problem = Problem::at("", None, stop.message.clone());
+        report.problems.push(problem);
         // The next command or cycle looks again.
         report.overtaken.clear();
     }
