@@ -189,6 +189,14 @@ impl PutOrDelete {
             Self::Delete(deletion) => deletion.id,
         }
     }
+
+    /// Returns the version to be replaced or deleted, as far as known, and its revision.
+    pub fn over(&self) -> (Option<Digest>, &Revision) {
+        match self {
+            Self::Put(update) => (Some(update.over), &update.over_revision),
+            Self::Delete(deletion) => (deletion.version, &deletion.revision),
+        }
+    }
 }
 
 /// A `PUT /api/article/{id}` under way.

@@ -293,10 +293,7 @@ async fn settle<S: Service, D: Disk>(
 
 /// Returns whether this is the version that a request is meant to replace or delete.
 fn is_target_version(change: &PutOrDelete, version: &Version, revision: &Revision) -> bool {
-    let (digest, of) = match change {
-        PutOrDelete::Put(update) => (Some(update.over), &update.over_revision),
-        PutOrDelete::Delete(deletion) => (deletion.version, &deletion.revision),
-    };
+    let (digest, of) = change.over();
     of == revision && digest.is_none_or(|digest| digest == version.digest())
 }
 

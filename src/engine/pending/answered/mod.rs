@@ -60,13 +60,8 @@ pub(super) fn record_changed(
     found: Option<&RemoteArticle>,
 ) -> anyhow::Result<()> {
     let row = store.article(change.id())?;
-    let over = match change {
-        PutOrDelete::Put(update) => Some((update.over, update.over_revision.clone())),
-        PutOrDelete::Delete(deletion) => {
-            let digest = deletion.version;
-            digest.map(|digest| (digest, deletion.revision.clone()))
-        }
-    };
+    let (over, revision) = change.over();
+    let over = over.map(|digest| (digest, revision.clone()));
     store.write(|tx| {
         tx.end_put_or_delete(change.id())?;
         // Ask for a hidden article at once.
