@@ -50,9 +50,7 @@ pub(super) type OpenActions = BTreeMap<String, OpenAction>;
 impl OpenAction {
     /// The key of its row.
     fn key(&self) -> String {
-        let id = self.id.map(|id| id.to_string());
-        let about = id.as_ref().unwrap_or(&self.path);
-        format!("{} {about}", self.action.word())
+        self.action.key(self.id, &self.path)
     }
 
     /// Returns whether a report line is about this action; an article's folder may have been renamed since.

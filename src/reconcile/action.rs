@@ -99,12 +99,9 @@ impl Action {
         }
     }
 
-    /// Returns the action's key in the table of refused and held actions.
+    /// Returns the action's key in the tables of refused and open actions.
     pub fn key(&self) -> String {
-        self.id.map_or_else(
-            || format!("{} {}", self.kind.word(), self.path),
-            |id| format!("{} {id}", self.kind.word()),
-        )
+        self.kind.key(self.id, &self.path)
     }
 
     /// Returns the side on which the action deletes an article or a file.

@@ -56,6 +56,14 @@ impl Kind {
         }
     }
 
+    /// Returns the key of such an action in the tables of refused and open actions. `path`: for an action without an id.
+    pub fn key(self, id: Option<ArticleId>, path: &str) -> String {
+        match id {
+            Some(id) => format!("{} {id}", self.word()),
+            None => format!("{} {path}", self.word()),
+        }
+    }
+
     /// The name in JSON and in stored records.
     pub const fn word(self) -> &'static str {
         match self {

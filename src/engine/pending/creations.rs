@@ -206,7 +206,7 @@ pub(in crate::engine) fn record_created(
         tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
         tx.record(&agreed(id, place, &row.local, "created"))?;
         tx.put_creation(creation)?;
-        tx.unpark(&format!("{} {path}", Kind::Create.word()))?;
+        tx.unpark(&Kind::Create.key(None, &path))?;
         tx.event(&Deed::new("create", Side::Remote, &path, Some(id), ""))
     })?;
     Ok(())
