@@ -14,6 +14,7 @@ use crate::engine::{Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::reconcile::plan::HoldRule;
 use crate::service::Service;
+use crate::state::store::Store;
 use std::sync::Arc;
 
 /// Turns an error of a workspace into a failure for a person, with its exit code and its remedy.
@@ -72,7 +73,7 @@ pub async fn run_job<S: Service, D: Disk>(
         report,
         failures,
         outage,
-        open_items: open_items(workspaces),
+        open_items: open_items(workspaces.iter().map(|one| one.engine.store())),
     }
 }
 
@@ -108,34 +109,25 @@ fn command_of(job: &Job) -> Option<&CycleCommand> {
     }
 }
 
-fn open_items<S, D>(workspaces: &[WorkspaceEngine<S, D>]) -> OpenItems
-where
-    S: Service,
-    D: Disk,
-{
+fn open_items<'s>(states: impl Iterator<Item = &'s Store>) -> OpenItems {
     let mut open_items = OpenItems::default();
-    for workspace in workspaces {
-        let store = workspace.engine.store();
-        match open_actions::held_deletions(store) {
-            Ok(held) => open_items.held_deletions += held,
-            Err(error) => tracing::warn!("{error:#}"),
-        }
-        match (
-            store.conflicts(),
-            store.pending_requests(),
-            store.article_count(),
-        ) {
-            (Ok(conflicts), Ok(pending_requests), Ok(articles)) => {
-                open_items.articles += articles;
-                open_items.conflicts += conflicts.len();
-                open_items.pending_requests += pending_requests.len();
-            }
-            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                tracing::warn!(%error, "cannot count the open items of the state");
-            }
+    for state in states {
+        if let Err(error) = add_open_items(&mut open_items, state) {
+            let error = format!("{error:#}");
+            tracing::warn!(error, "cannot count the open items of the state");
+            // Unknown counts as held: a HEAD must not be remembered over held removals.
+            open_items.held_deletions += 1;
         }
     }
     open_items
+}
+
+fn add_open_items(open_items: &mut OpenItems, state: &Store) -> anyhow::Result<()> {
+    open_items.articles += state.article_count()?;
+    open_items.conflicts += state.conflicts()?.len();
+    open_items.pending_requests += state.pending_requests()?.len();
+    open_items.held_deletions += open_actions::held_deletions(state)?;
+    Ok(())
 }
 
 impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
@@ -216,8 +208,9 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Digest, Side};
+    use crate::model::{Digest, Side, Timestamp, WorkspaceId};
     use crate::reconcile::snapshot::Direction;
+    use crate::state::Binding;
 
     #[test]
     fn an_approval_counts_only_in_the_workspace_where_its_action_was_shown() {
@@ -232,5 +225,19 @@ mod tests {
         };
         assert_eq!(approvals_of(&command, "de/"), [&approval("de/")]);
         assert!(approvals_of(&command, "").is_empty());
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_read_counts_as_one_with_a_held_deletion() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let binding = Binding {
+            service: "https://kb.example.com".to_owned(),
+            workspace: WorkspaceId::new(uuid::Uuid::nil()),
+        };
+        let state = Store::open(folder.path(), &binding, Timestamp(0)).expect("a state");
+        assert_eq!(open_items([&state].into_iter()), OpenItems::default());
+        let other = rusqlite::Connection::open(folder.path().join("state.db")).expect("the state");
+        other.execute("DROP TABLE waiting", []).expect("dropped");
+        assert_eq!(open_items([&state].into_iter()).held_deletions, 1);
     }
 }
