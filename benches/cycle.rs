@@ -18,7 +18,6 @@ use kbsync::service::budget::{Budget, BudgetLimits, clock};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::state::{Binding, Store};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -149,7 +148,7 @@ async fn saved(
     let place = Place::new(name(path.parent()), name(Some(path)));
     let request = CycleRequest {
         scope: vec![place.to_string()],
-        look: Look::Paths(BTreeSet::from([place.clone()])),
+        look: Look::Files,
         ..CycleRequest::new(Direction::Both)
     };
     let (mut until_sent, mut until_done, mut last) = (Vec::new(), Vec::new(), None);

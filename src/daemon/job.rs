@@ -14,7 +14,7 @@ use crate::engine::{
     report::{BudgetLeft, Report},
     restore,
 };
-use crate::model::{ArticleId, Digest, Place, Side};
+use crate::model::{ArticleId, Digest, Side};
 use crate::reconcile::snapshot::{Decision, Direction, OnConflict};
 use crate::service::Purpose;
 pub use crate::web::shared_status::OpenItems;
@@ -292,7 +292,10 @@ pub fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
                 removed: below(removed(due), prefix).collect(),
             },
             scope: scope(due.keys(), prefix)?,
-            look: files(due, prefix).map_or(Look::Whole, Look::Paths),
+            look: match below(removed(due), prefix).next() {
+                None => Look::Files,
+                Some(_) => Look::Whole,
+            },
             ..background
         },
         Scope::Command(command) => from_command(command, prefix)?,
@@ -339,18 +342,6 @@ fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Ve
         })
         .collect();
     (!found.is_empty()).then_some(found)
-}
-
-/// Returns the changed files of a workspace; `None`: something else changed as well.
-fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
-    if below(removed(due), prefix).next().is_some() {
-        return None;
-    }
-    let places = below(due.keys(), prefix).map(|path| {
-        let (folder, file) = path.split_once('/')?;
-        Some(Place::new(folder, file))
-    });
-    places.collect()
 }
 
 /// Returns the paths in motion that a cycle over due paths leaves alone: files below a due folder, which may be written

@@ -235,7 +235,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             let paths = std::mem::take(&mut report.overtaken);
             let again = CycleRequest {
-                look: Look::of(&paths),
+                look: Look::Files,
                 scope: paths.iter().cloned().collect(),
                 // The person's choice was between two versions, one of which has been replaced.
                 resolve: BTreeMap::new(),

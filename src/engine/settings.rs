@@ -74,27 +74,14 @@ impl Settings {
     }
 }
 
-/// The extent of the look that a cycle is asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// The extent of the look that a cycle is asked for. The scope limits the plan either way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Look {
     /// The whole mirror and the whole workspace, with one listing.
     #[default]
     Whole,
-    /// These files and their articles only, if that is enough to decide on them; otherwise everything. The request's
-    /// scope limits the plan either way.
-    Paths(BTreeSet<Place>),
-}
-
-impl Look {
-    /// The smallest look that covers these paths: only files, if all paths are files.
-    pub(super) fn of(paths: &BTreeSet<String>) -> Self {
-        let place = |path: &String| {
-            let (folder, file) = path.split_once('/')?;
-            Some(Place::new(folder, file))
-        };
-        let places: Option<_> = paths.iter().map(place).collect();
-        places.map_or(Self::Whole, Self::Paths)
-    }
+    /// The files in scope and their articles only, if that is enough to decide on them; otherwise everything.
+    Files,
 }
 
 /// Files and folders that changed a moment ago.
@@ -147,6 +134,17 @@ pub struct CycleRequest {
 }
 
 impl CycleRequest {
+    /// Returns the only files to look at; `None`: the look is at everything, because it has to be or because the scope
+    /// is more than files.
+    pub(super) fn files(&self) -> Option<BTreeSet<Place>> {
+        let place = |path: &String| {
+            let (folder, file) = path.split_once('/')?;
+            Some(Place::new(folder, file))
+        };
+        let files: Option<_> = self.scope.iter().map(place).collect();
+        files.filter(|_| self.look == Look::Files)
+    }
+
     /// Returns whether the request only asks that both sides be equal.
     pub(super) fn is_plain(&self) -> bool {
         !self.dry_run

@@ -15,7 +15,7 @@ use super::local::{MAX_CHANGED, Scanned};
 use super::paths::{self, indexed_at};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
 use crate::engine::listing::{ArticleRows, Listing};
-use crate::engine::settings::{CycleRequest, Look, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::{Engine, Gathered, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow, Visibility};
@@ -119,8 +119,8 @@ pub(super) fn shown(row: &IndexRow) -> Shown {
 
 /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
 pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Index, Base)>> {
-    if let Look::Paths(places) = &engine.request.look {
-        return indexed_at(engine, places);
+    if let Some(places) = engine.request.files() {
+        return indexed_at(engine, &places);
     }
     let (store, now) = (&engine.store, engine.store.now());
     if store.at_rest()?.is_none() || !is_at_rest(store, &engine.request)? {
@@ -146,14 +146,11 @@ pub(super) fn is_as_indexed(
     store: &Store,
     settings: &Settings,
     scanned: &Scanned,
-    look: &Look,
+    is_paths: bool,
     index: &Index,
     base: &Base,
 ) -> anyhow::Result<bool> {
-    let has_mark = match look {
-        Look::Paths(_) => true,
-        Look::Whole => store.at_rest()? == Some(settings.rest_mark(scanned.layout())),
-    };
+    let has_mark = is_paths || store.at_rest()? == Some(settings.rest_mark(scanned.layout()));
     Ok(has_mark && scanned.is_as_indexed(index, base, store)?)
 }
 
@@ -179,17 +176,18 @@ pub(super) fn differences<S: Service, D: Disk>(
     scanned: &Scanned,
     listing: &mut Listing,
 ) -> anyhow::Result<Option<ArticleRows>> {
-    let look = &engine.request.look;
-    let ids = match look {
-        Look::Paths(_) => Some(index.rows.iter().map(|row| row.id).collect()),
-        Look::Whole => not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
+    let is_paths = engine.request.files().is_some();
+    let ids = if is_paths {
+        Some(index.rows.iter().map(|row| row.id).collect())
+    } else {
+        not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
             ids.extend(scanned.read_ids());
             ids
-        }),
+        })
     };
     let is_listed = |id: &ArticleId| {
         let row = index.row(*id);
-        *look != Look::Whole || row.is_some_and(|row| shown(row) == Shown::Listed)
+        is_paths || row.is_some_and(|row| shown(row) == Shown::Listed)
     };
     let Some(ids) = ids.filter(|ids| ids.len() <= MAX_CHANGED && ids.iter().all(is_listed)) else {
         return Ok(None);

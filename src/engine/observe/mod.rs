@@ -25,7 +25,7 @@ use crate::engine::listing::Memory;
 use crate::engine::observation::{Extent, MIRROR_READ, Moment, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
 use crate::engine::ports::begin_phase;
-use crate::engine::settings::{InMotion, Look};
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
 use crate::model::Place;
@@ -61,7 +61,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<Option<Observation>> {
     let now = engine.store.now();
-    let is_paths = engine.request.look != Look::Whole;
+    let is_paths = engine.request.files().is_some();
     let Some(mirror) = look_at_mirror(engine)? else {
         return Ok(None);
     };
@@ -161,10 +161,8 @@ fn look_at_mirror<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<Option<Mirror>> {
     let request = Arc::clone(&engine.request);
-    let paths = match &request.look {
-        Look::Paths(places) => Some(places),
-        Look::Whole => None,
-    };
+    let paths = request.files();
+    let paths = paths.as_ref();
     let (mut index, mut base) = match indexed(engine)? {
         Some((index, base)) => (Some(index), base),
         None if paths.is_some() => return Ok(None),
@@ -188,7 +186,7 @@ fn look_at_mirror<S: Service, D: Disk>(
             &engine.store,
             &engine.settings,
             &scanned,
-            &request.look,
+            paths.is_some(),
             known,
             &base,
         )?

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
-use kbsync::model::{ArticleId, ExitCode, Place};
+use kbsync::model::{ArticleId, ExitCode};
 use kbsync::reconcile::plan::HoldRule;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Article, NewSeed, Options, Sandbox};
@@ -632,7 +632,7 @@ async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
     requests(&world);
     let request = CycleRequest {
         scope: vec!["a/one.html".to_owned()],
-        look: Look::Paths([Place::new("a", "one.html")].into()),
+        look: Look::Files,
         ..CycleRequest::new(Direction::Both)
     };
     let mut engine = hostile::engine(&world, &hostile::calm());

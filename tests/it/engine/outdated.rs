@@ -6,10 +6,9 @@ use crate::support::look::{assert_quiet, kept, problems, row};
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look};
-use kbsync::model::{ExitCode, Place};
+use kbsync::model::ExitCode;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::Snapshot;
-use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -164,7 +163,8 @@ async fn f022_what_an_old_answer_hides_is_not_overwritten_by_a_cycle_over_paths(
         let (world, ids, past) = pushed().await;
         world.edit("a/one.html", OURS, "<p>1, ours again</p>");
         let request = CycleRequest {
-            look: Look::Paths(BTreeSet::from([Place::new("a", "one.html")])),
+            scope: vec!["a/one.html".to_owned()],
+            look: Look::Files,
             ..CycleRequest::new(Direction::Both)
         };
         world.sandbox().serve_past(&past, reads);

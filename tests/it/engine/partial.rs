@@ -7,12 +7,11 @@ use crate::support::look::{held, let_stamps_settle, problems, requests, row};
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look};
+use kbsync::model::ArticleId;
 use kbsync::model::base::ArticleRow;
-use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use kbsync::sandbox::Options;
 use kbsync::state::Subject;
-use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -53,11 +52,7 @@ impl Scene {
     async fn look_at(&self, paths: &[&str], look: bool) -> Report {
         let request = CycleRequest {
             scope: paths.iter().map(|path| (*path).to_owned()).collect(),
-            look: if look {
-                Look::Paths(places(paths))
-            } else {
-                Look::Whole
-            },
+            look: if look { Look::Files } else { Look::Whole },
             ..CycleRequest::new(Direction::Both)
         };
         let mut engine = hostile::engine(&self.world, &hostile::calm());
@@ -67,16 +62,6 @@ impl Scene {
     async fn glance(&self, paths: &[&str]) -> Report {
         self.look_at(paths, true).await
     }
-}
-
-fn places(paths: &[&str]) -> BTreeSet<Place> {
-    paths
-        .iter()
-        .map(|path| {
-            let (folder, file) = path.split_once('/').expect("a place");
-            Place::new(folder, file)
-        })
-        .collect()
 }
 
 const READ_AND_WRITE: [&str; 2] = ["GET article 200", "PUT article 200"];

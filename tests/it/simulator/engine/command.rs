@@ -9,7 +9,7 @@ use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Cause, CycleRequest, Look, PathsInMotion};
 use kbsync::engine::{GitView, NoGit};
-use kbsync::model::{ArticleId, Place, Side, Timestamp};
+use kbsync::model::{ArticleId, Side, Timestamp};
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
 use kbsync::reconcile::snapshot::{Decision, Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
@@ -115,7 +115,7 @@ impl Run<'_> {
             },
             Command::Glance { at } => CycleRequest {
                 scope: vec![format!("{}/{}", at.folder(), at.file())],
-                look: Look::Paths(BTreeSet::from([Place::new(at.folder(), at.file())])),
+                look: Look::Files,
                 ..both
             },
             Command::AllowDeletes => CycleRequest {
