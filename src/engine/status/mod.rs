@@ -325,7 +325,7 @@ fn held(store: &Store, changes: &[Change]) -> anyhow::Result<Vec<Open>> {
         .collect();
     let paths: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     for parked in store.parked()?.into_values() {
-        let rest = parked.key.split_once(' ').map_or("", |(_, rest)| rest);
+        let (word, rest) = parked.key.split_once(' ').unwrap_or_default();
         let id = rest.parse::<ArticleId>().ok();
         let path = match id.map(|id| store.article(id)).transpose()?.flatten() {
             Some(row) => row.place.to_string(),
@@ -341,10 +341,10 @@ fn held(store: &Store, changes: &[Change]) -> anyhow::Result<Vec<Open>> {
             open.push(Open {
                 path,
                 id,
+                action: serde_json::from_value(word.into()).ok(),
                 side: Some(Side::Remote),
                 reason,
                 since: Some(parked.at.to_rfc3339()),
-                ..Open::default()
             });
         }
     }

@@ -175,6 +175,7 @@ fn f115_what_the_service_refused_waits_and_is_reported() {
     kb.run(&["sync"]).exits(4);
     let json = json(&kb, &["status", "--json"], 0);
     assert_eq!(json["held"][0]["path"], "start/one.html");
+    assert_eq!(json["held"][0]["action"], "update");
     assert!(
         json["held"][0]["reason"]
             .as_str()
