@@ -54,7 +54,7 @@ pub async fn run_job<S: Service, D: Disk>(
                 break;
             }
             Err(error) => {
-                // Nothing was synced yet, so a failure before the cycle is no outage.
+                // Only a failed cycle counts towards an outage: a failed preparation says nothing about the mirror.
                 unusable += usize::from(is_prepared);
                 let failure = advise(error);
                 report.fail_with(failure.code);

@@ -8,7 +8,7 @@ use crate::engine::facts::{facts, forget_parked, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
-use crate::engine::observe::{bodies, is_enough, is_first_pull, observe, record_without_row};
+use crate::engine::observe::{bodies, is_enough, is_first_pull, observe, record_unknown_articles};
 use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
@@ -40,7 +40,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
         let problem = Problem::at("", None, stop.message.clone());
         report.problems.push(problem);
         // The next command or cycle looks again.
-        report.overtaken.clear();
+        report.look_again.clear();
     }
     report.conclude(stop.as_ref().map(Stop::outcome));
     report.stopped = stop;
@@ -95,7 +95,7 @@ async fn run_cycle<S: Service, D: Disk>(
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;
-    report.coverage.has_doubt = observed.mirror.hides || observed.doubt.is_some();
+    report.coverage.has_doubt = observed.mirror.may_hide_removals || observed.doubt.is_some();
     if engine.request.dry_run {
         report.plan(&plan);
         return Ok(observed.service.stop);
@@ -124,13 +124,13 @@ async fn run_cycle<S: Service, D: Disk>(
         refresh_stamps(&mut engine.store, &observed)?;
     }
     finish_cycle(engine, &observed, report, &summary, stop.is_some())?;
-    // Another look at once: by then the rules are saved as a whole.
-    report.overtaken.append(&mut observed.mirror.unhidden);
+    // An editor may have saved half of the ignore rules; the second look finds them whole.
+    report.look_again.append(&mut observed.mirror.unhidden);
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
     if is_first_pull {
-        record_without_row(&mut engine.store, &observed)?;
+        record_unknown_articles(&mut engine.store, &observed)?;
     }
     note_rollbacks(&mut engine.store, &observed, report)?;
     // Dropped now: until the next cycle they would keep memory pages alive.

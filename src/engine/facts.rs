@@ -61,7 +61,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         git: by_git(store, &*engine.git, plan, observed, &held)?,
         restoring: open_actions::unfinished(store)?,
         elsewhere: elsewhere(engine, plan, &approved),
-        still_held: counted_holds(&held),
+        still_held: sticky_holds(&held),
         asks_for_categories: asks_for_categories(store, plan, observed, &held)?,
         unhidden: unhidden(store, plan, observed)?,
         approved,
@@ -160,8 +160,8 @@ fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
     plan.actions.iter().filter_map(Action::as_settle)
 }
 
-/// Returns the held actions whose hold stays when the count falls below its limit.
-fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, ArticleId)> {
+/// Returns the held actions whose hold stays until a person decides, although its cause may have gone.
+fn sticky_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, ArticleId)> {
     let counted = |rule| {
         matches!(
             rule,

@@ -53,7 +53,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The number of times that a cycle looks again at articles that changed between the look and the write.
-const MAX_LOOKS: u32 = 3;
+const MAX_LOOKS_AGAIN: u32 = 3;
 
 /// Both sides of one workspace, and the remembered state.
 pub struct Engine<S, D> {
@@ -65,7 +65,7 @@ pub struct Engine<S, D> {
     teller: Teller,
     git: Arc<dyn GitView>,
     folders: Folders,
-    /// The request of the present cycle.
+    /// The request of the present cycle, as far as the cycle has widened it. An observation keeps its own.
     request: Arc<CycleRequest>,
     /// The values of the present cycle.
     gathered: Gathered,
@@ -222,18 +222,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Runs one cycle. Looks again, at most three times, at articles that changed on the service between the look and
-    /// the write: a command does not fail because a colleague saved.
+    /// the write ([`Report::look_again`]): a command does not fail because a colleague saved.
     ///
     /// # Errors
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn cycle_until_settled(&mut self, request: &CycleRequest) -> anyhow::Result<Report> {
         let mut report = cycle::run_and_report(self, request).await?;
-        for _look in 0..MAX_LOOKS {
-            if report.overtaken.is_empty() {
+        for _look in 0..MAX_LOOKS_AGAIN {
+            if report.look_again.is_empty() {
                 break;
             }
-            let paths = std::mem::take(&mut report.overtaken);
+            let paths = std::mem::take(&mut report.look_again);
             let again = CycleRequest {
                 look: Look::Files,
                 scope: paths.iter().cloned().collect(),

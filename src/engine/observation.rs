@@ -95,7 +95,7 @@ pub(super) struct MirrorSide {
     pub(super) missing: BTreeSet<String>,
     /// Whether places in scope could not be looked at, or removals there wait for their grace time: these removals do
     /// not count yet.
-    pub(super) hides: bool,
+    pub(super) may_hide_removals: bool,
 }
 
 /// The facts about the service that a plan needs when it is applied, besides the articles.
@@ -150,7 +150,10 @@ impl Observation {
 
     /// Returns whether both sides were seen completely: only then does unseen mean absent.
     pub(super) fn is_complete(&self) -> bool {
-        self.doubt.is_none() && !self.mirror.hides && self.local.complete && self.remote.complete
+        self.doubt.is_none()
+            && !self.mirror.may_hide_removals
+            && self.local.complete
+            && self.remote.complete
     }
 
     /// Returns whether everything on both sides was seen, and nothing was left out.

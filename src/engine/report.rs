@@ -117,10 +117,10 @@ pub struct Report {
     /// The reason for an early end; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<Stop>,
-    /// Paths to look at again at once: a side changed after it was read, or the article was created from an earlier
-    /// text of the file.
+    /// Paths to look at again at once: a side changed after it was read, the article was created from an earlier text
+    /// of its file, or the ignore rules left the path out until now.
     #[serde(skip)]
-    pub overtaken: BTreeSet<String>,
+    pub look_again: BTreeSet<String>,
     /// The missing files whose grace time begins now, unless it began earlier; for the daemon.
     #[serde(skip)]
     pub missing: BTreeSet<String>,
@@ -198,7 +198,7 @@ impl Report {
         if !self.problems.is_empty() {
             outcome = outcome.max(ExitCode::Partial);
         }
-        if !self.overtaken.is_empty() {
+        if !self.look_again.is_empty() {
             outcome = outcome.max(ExitCode::Retry);
         }
         self.outcome = outcome;
@@ -231,7 +231,7 @@ impl Report {
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
         self.coverage.has_doubt |= other.coverage.has_doubt;
-        self.overtaken.extend(other.overtaken);
+        self.look_again.extend(other.look_again);
         self.missing.extend(other.missing);
         self.coverage.is_partial |= other.coverage.is_partial;
     }

@@ -116,7 +116,8 @@ pub struct Hold {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldRule {
-    /// Too many deletions towards one side; released by `approve`.
+    /// Too many deletions towards one side, deletions that empty a category or the mirror, or too many articles that
+    /// left the listing; released by `approve`.
     MassDeletion,
     /// Removals that git may have made, with a new HEAD or otherwise; released by `approve`.
     MovedHead,

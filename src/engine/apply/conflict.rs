@@ -36,6 +36,7 @@ pub(super) fn show_conflict<D: Disk>(
         let shown = state.observed.base.conflicts.get(&conflict.id);
         let is_shown = shown.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
         if is_shown && is_edited(journal, conflict, copy)? {
+            // A person is working in the copy of this very version.
             return Ok(None);
         }
         let body = text(journal.store, seen.version.text)?;

@@ -65,7 +65,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     state.observed.base.articles.insert(row.id, row);
     if has_changed || !is_as_sent {
         // Another look at once takes the later changes of both sides.
-        state.report.overtaken.insert(new.action.path.clone());
+        state.report.look_again.insert(new.action.path.clone());
         return Ok(Some("as first sent; later changes follow".to_owned()));
     }
     Ok(None)

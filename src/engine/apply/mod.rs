@@ -112,6 +112,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
     Ok(state.obstacles.stop)
 }
 
+/// Tries one action, or reports why it is not tried.
 async fn step<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: Action,
@@ -121,6 +122,7 @@ async fn step<S: Service, D: Disk>(
     if is_tried || matches!(action.step, Step::Conflict(_)) {
         stop_at_other_checkout(&*engine.git, &mut state.obstacles).await;
     }
+    // A conflict is held, but its copy is written.
     if let Step::Conflict(conflict) = &action.step {
         let shown = match state.obstacles.mirror_stop.clone() {
             Some(stop) => Some(stop.message),
@@ -155,6 +157,7 @@ async fn step<S: Service, D: Disk>(
     report_step(&engine.teller, &action, result, state)
 }
 
+/// Carries out an action that nothing prevents.
 async fn carry_out<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
@@ -266,7 +269,7 @@ fn report_step(
         Ok(note) => (Status::Done, note),
         Err(NotDone::Retry(reason)) => (Status::Skipped, Some(reason)),
         Err(NotDone::Overtaken(reason)) => {
-            state.report.overtaken.insert(action.path.clone());
+            state.report.look_again.insert(action.path.clone());
             (Status::Skipped, Some(reason))
         }
         Err(NotDone::Held(reason)) => (Status::Held, Some(reason)),

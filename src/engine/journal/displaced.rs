@@ -32,8 +32,8 @@ impl<D: Disk> Journal<'_, D> {
         let now = self.store.now();
         let (mut problems, mut gone) = (Vec::new(), Vec::new());
         for row in self.store.displaced()? {
-            match self.is_unchanged(&row, &mut problems) {
-                Ok(true) if is_old(&row, now) => {
+            match self.keep_late_text(&row, &mut problems) {
+                Ok(false) if is_old(&row, now) => {
                     match self.disk.discard(Area::Displaced, row.slot, at(&row.place)) {
                         Ok(()) => gone.push(row.slot),
                         Err(error) => {
@@ -55,8 +55,8 @@ impl<D: Disk> Journal<'_, D> {
         Ok(problems)
     }
 
-    /// Stores text that was written into a displaced file. Returns whether there was none.
-    fn is_unchanged(
+    /// Keeps text that was written into a displaced file. Returns whether there was any.
+    fn keep_late_text(
         &mut self,
         row: &DisplacedRow,
         problems: &mut Vec<Problem>,
@@ -70,19 +70,19 @@ impl<D: Disk> Journal<'_, D> {
         }
         // A person may have cleared the folder.
         let Some(stamp) = found else {
-            return Ok(true);
+            return Ok(false);
         };
         // A stamp is not enough for a deletion: a program may set the time of a file.
         let is_same = stamp.same_content(&row.known.stamp) && !is_old(row, now);
         if is_same && trusted(row.known.stamp, now).is_some() {
-            return Ok(true);
+            return Ok(false);
         }
         let content = self
             .disk
             .read_aside(Area::Displaced, slot, at(place), MAX_FILE)?;
         let known = KnownFile::of(content.stamp, &content.bytes);
         if content.whole && known.digest == row.known.digest {
-            return Ok(true);
+            return Ok(false);
         }
         // Emptied: its former text is in the history, and new text may follow.
         if !content.bytes.is_empty() {
@@ -102,7 +102,7 @@ impl<D: Disk> Journal<'_, D> {
             ..row.clone()
         };
         self.store.write(|tx| tx.put_displaced(&row))?;
-        Ok(false)
+        Ok(true)
     }
 
     /// Stores a text in the history, and moves its file beside its place, where a person sees it. Returns the end of

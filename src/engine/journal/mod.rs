@@ -151,6 +151,7 @@ impl<D: Disk> Journal<'_, D> {
         rows: &[RowChange],
     ) -> Outcome<Result<(), DiskError>> {
         let slot = self.store.next_slot()?;
+        // Without the folder the rename fails below, and recovery finds no folder with inode 0.
         let inode = match self.disk.look(At::Root, from) {
             Ok(found) => found.map_or(0, |found| found.stamp.inode),
             Err(error) => return Ok(Err(error)),

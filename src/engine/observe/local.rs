@@ -296,7 +296,7 @@ impl Scanned {
             .filter(|row| !there.contains(&row.place) && !scan.proves_absent(&row.place))
             .map(|row| Unknown::at(&row.place))
             .collect();
-        self.side.hides = unproven
+        self.side.may_hide_removals = unproven
             .iter()
             .any(|unknown| !scan.layout.ignores(&unknown.place));
         self.snapshot.unknown.extend(unproven);

@@ -157,7 +157,7 @@ impl Scanned {
         let just_gone = missing.filter(|place| !in_motion.grace_is_over(place));
         let just_gone: Vec<Unknown> = just_gone.map(Unknown::at).collect();
         // These removals do not count yet.
-        self.side.hides |= !just_gone.is_empty();
+        self.side.may_hide_removals |= !just_gone.is_empty();
         for unknown in just_gone {
             let folder = &unknown.place.folder;
             if snapshot.top.insert(fold(folder)) {

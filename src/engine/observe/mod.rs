@@ -39,7 +39,7 @@ use local::Scanned;
 use missing::forget_out_of_scope;
 pub(super) use paths::is_enough;
 use paths::read_saved;
-pub(super) use remote::{bodies, is_first_pull, record_without_row};
+pub(super) use remote::{bodies, is_first_pull, record_unknown_articles};
 use remote::{list, take_listing};
 use stale_reads::ask_for_stale_reads;
 use std::collections::BTreeSet;
@@ -118,19 +118,19 @@ pub(super) async fn observe<S: Service, D: Disk>(
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {
-        // A partial look proves no absence.
+        // A row that is not loaded would count as absent.
         observed.local.complete = false;
         observed.remote.complete = false;
     }
     take_creations(&mut engine.store, &engine.settings, &mut observed)?;
     observed.pair();
     let counts = observed.seen_counts();
-    let has_asked = ask(engine, &mut observed).await?;
+    let has_asked = ask_open_questions(engine, &mut observed).await?;
     if has_asked || counts.is_none() || observed.seen_counts() != counts {
         // A file may belong to an article that only the answers showed.
         observed.pair();
         // If an answer says that another article is gone, the file may belong to its own id.
-        if has_unasked_ids(&observed) && ask(engine, &mut observed).await? {
+        if has_unasked_ids(&observed) && ask_open_questions(engine, &mut observed).await? {
             observed.pair();
         }
     }
@@ -138,14 +138,14 @@ pub(super) async fn observe<S: Service, D: Disk>(
 }
 
 /// Asks for unlisted articles, and for ids that only files name. Returns whether there was anything to ask.
-async fn ask<S: Service, D: Disk>(
+async fn ask_open_questions<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
     let has_asked = ask_absent(engine, observed).await?;
     place_unknown_ids(engine, observed).await?;
     if has_asked {
-        record_without_row(&mut engine.store, observed)?;
+        record_unknown_articles(&mut engine.store, observed)?;
     }
     Ok(has_asked)
 }

@@ -138,7 +138,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     if is_first_pull(observed) {
         return Ok(());
     }
-    record_without_row(&mut engine.store, observed)
+    record_unknown_articles(&mut engine.store, observed)
 }
 
 /// Returns whether the base and the mirror are empty. Then each version goes into the history with its file, or at the
@@ -149,7 +149,7 @@ pub(in crate::engine) fn is_first_pull(observed: &Observation) -> bool {
 
 /// Records in the history the service's versions of articles that have no row in the base: nothing else remembers them.
 /// An article without a file whose likely place is ignored is out of scope in both directions.
-pub(in crate::engine) fn record_without_row(
+pub(in crate::engine) fn record_unknown_articles(
     store: &mut Store,
     observed: &Observation,
 ) -> anyhow::Result<()> {

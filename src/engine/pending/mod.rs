@@ -124,7 +124,8 @@ pub(super) fn end_request(store: &mut Store, id: ArticleId) -> Outcome<()> {
     store.write(|tx| tx.end_put_or_delete(id))
 }
 
-/// Sends a stored request once. After a lost response, looks at the article, unless the token was refused.
+/// Sends a stored request once. After a lost response, looks at the article, unless a sign-in page
+/// answered.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     change: &PutOrDelete,
@@ -141,7 +142,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
         return Ok(SendOutcome::NotDone(error));
     }
     if error.kind == ErrorKind::Unauthorized {
-        // The look would be refused as well.
+        // The look would get the sign-in page as well.
         return Ok(SendOutcome::Pending(error));
     }
     tracing::warn!(id = %change.id(), %error, "no answer to a write; checking whether it arrived");

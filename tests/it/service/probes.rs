@@ -328,7 +328,11 @@ async fn conflicts_of_drafts_after_a_loss_of_the_state_are_asked_for_once_a_day(
     });
     world.remove(&paths[0].replace(".html", ".conflict.html"));
     let report = engine.cycle(&a_poll()).await.expect("a cycle");
-    assert!(report.overtaken.contains(&paths[0]), "{:?}", lines(&report));
+    assert!(
+        report.look_again.contains(&paths[0]),
+        "{:?}",
+        lines(&report)
+    );
     let report = engine.cycle(&a_poll()).await.expect("a cycle");
     assert_eq!(held(&report).len(), 5, "{:?}", lines(&report));
     let copy = world.read(&paths[0].replace(".html", ".conflict.html"));
