@@ -220,6 +220,13 @@ pub(super) fn changed_meanwhile() -> NotDone {
     NotDone::Overtaken("the article changed on the service since it was read".to_owned())
 }
 
+/// Returns the reason to leave an article alone that the service deleted or hid: the next look finds out which.
+pub(super) fn vanished() -> NotDone {
+    NotDone::Overtaken(
+        "the service does not find the article any more; the next sync finds out why".to_owned(),
+    )
+}
+
 /// Waits until there is room for the requests of a step.
 pub(super) async fn wait_for_room(
     service: &impl Service,

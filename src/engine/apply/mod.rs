@@ -36,7 +36,7 @@ use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
 use checkout::stop_at_other_checkout;
 use delete::{delete_article, forget_article};
-use guard_read::wait_for_room;
+use guard_read::{vanished, wait_for_room};
 use send::settle_and_send;
 use state::{ApplyState, NotDone, Obstacles, StepResult};
 use std::collections::BTreeMap;
@@ -231,6 +231,7 @@ fn not_done(
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
             park(store, action, error.to_string(), false)
         }
+        ErrorKind::NotFound if action.as_settle().is_some() => vanished(),
         ErrorKind::Unavailable { .. } if !is_of_category(action) => failed_at_one(error, state),
         ErrorKind::Unauthorized
         | ErrorKind::NotFound
@@ -324,6 +325,9 @@ fn is_local_settle(action: &Action) -> bool {
 /// Returns why a step is not done after a failed read or write of one article. The articles behind it do not wait for a
 /// service that is unable to read or to store it, unless several fail.
 fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> NotDone {
+    if error.kind == ErrorKind::NotFound {
+        return vanished();
+    }
     let service = &mut state.observed.service;
     if error.is_server_error() && !service.count_server_error() && state.to_send > 1 {
         return NotDone::Unsafe(error.to_string());
@@ -337,9 +341,8 @@ fn failed(error: ServiceError) -> NotDone {
         return NotDone::Stopped(Stop::of(error));
     }
     match error.kind {
-        // The next look finds out whether it was deleted or hidden.
         ErrorKind::NotFound => {
-            NotDone::Overtaken("the service does not find it any more".to_owned())
+            NotDone::Retry("the service says that it is not there any more".to_owned())
         }
         // The response is not the service's: a proxy may stand between.
         ErrorKind::Unreadable => NotDone::Unsafe(error.to_string()),

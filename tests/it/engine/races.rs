@@ -155,6 +155,26 @@ async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
     }
 }
 
+#[tokio::test]
+async fn f034_a_command_looks_again_at_an_article_that_a_colleague_deleted_meanwhile() {
+    // The guard read, and the PUT itself, do not find the article.
+    for (window, method) in [(Duration::ZERO, "GET"), (Duration::from_secs(15), "PUT")] {
+        let (mut world, _, ids) = articles(2).await;
+        world.settings.guard_window = window;
+        world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+        let id = ids[0];
+        let path = format!("/api/article/{id}");
+        when(&world, method, &path, move |sandbox| {
+            drop(sandbox.remove(id));
+        });
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let report = engine.cycle_until_settled(&both()).await.expect("a cycle");
+        assert_eq!(lines(&report), ["conflict both a/n0.html held"], "{method}");
+        assert_eq!(report.outcome.number(), 3, "{method}: {report:#?}");
+        assert!(world.read("a/n0.html").contains("<p>mine</p>"), "{method}");
+    }
+}
+
 /// After a power loss, an older text in a file would count as an edit of the version that its row has.
 #[tokio::test]
 async fn a_saved_file_is_durable_before_a_row_vouches_for_it() {
