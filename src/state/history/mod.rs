@@ -116,7 +116,7 @@ impl Writing<'_> {
             "DELETE FROM deletions WHERE at < ?1",
             [now.before(DELETION_DAYS * DAY)],
         )?;
-        self.run("DELETE FROM approvals WHERE at < ?1", [now.before(DAY)])?;
+        self.drop_expired_approvals(now)?;
         self.run(
             "DELETE FROM tombstones WHERE at < ?1",
             [now.before(TOMBSTONE_DAYS * DAY)],

@@ -318,6 +318,11 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     store
         .write_at(day(97), |tx| tx.tombstone(id(97), &Revision::default()))
         .expect("written");
+    store
+        .write_at(day(101), |tx| {
+            tx.approve(Side::Remote, Digest::of_parts(&[]))
+        })
+        .expect("written");
     prune(&mut store, 90, 20, day(101)).expect("pruned");
     assert_eq!(
         store
@@ -333,6 +338,12 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     assert_eq!(store.events(9999, Some("day/0")).expect("rows").len(), 0);
     assert_eq!(store.events(9999, None).expect("rows").len(), 1500);
     assert!(store.has_parked_or_approved().expect("a row"));
+    // The clock went back since this approval.
+    store
+        .write_at(day(2000), |tx| {
+            tx.approve(Side::Remote, Digest::of_parts(&[]))
+        })
+        .expect("approved");
     // The newest thousand stay whatever their age.
     prune(&mut store, 90, 20, day(1000)).expect("pruned");
     assert!(!store.has_parked_or_approved().expect("a row"));

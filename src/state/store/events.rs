@@ -115,6 +115,14 @@ impl Writing<'_> {
         )
     }
 
+    /// Deletes the approvals that [`Store::approvals`] leaves out at this time.
+    pub fn drop_expired_approvals(&mut self, now: Timestamp) -> Outcome<()> {
+        self.run(
+            "DELETE FROM approvals WHERE at <= ?1 OR at > ?2",
+            [now.before(APPROVAL_EXPIRES), now],
+        )
+    }
+
     /// Counts a deletion that was carried out on one side.
     pub fn count_deletion(&mut self, side: Side, approved: bool) -> Outcome<()> {
         insert!(self, "INSERT INTO deletions", { at: self.now, side: side, approved: approved, count: 1 })
