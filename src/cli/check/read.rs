@@ -55,10 +55,12 @@ pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Fi
         files.categories.insert(category.folder, document);
     }
     for place in &scanned.unreadable_files {
-        if let Some(bytes) = bytes(&disk, place, &mut files) {
-            files
-                .articles
-                .insert(place.clone(), Document::parse(&bytes));
+        // The second read may succeed.
+        if let Some(bytes) = bytes(&disk, place, &mut files)
+            && is_wanted(place)
+        {
+            let document = Document::parse(&bytes);
+            files.articles.insert(place.clone(), document);
         }
     }
     let unreadable = scanned.unreadable_files.iter().map(Place::to_string);
