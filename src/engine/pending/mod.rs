@@ -124,8 +124,7 @@ pub(super) fn end_request(store: &mut Store, id: ArticleId) -> Outcome<()> {
     store.write(|tx| tx.end_put_or_delete(id))
 }
 
-/// Sends a stored request once. After a lost response, looks at the article, unless a sign-in page
-/// answered.
+/// Sends a stored request once. After a lost response, looks at the article, unless the response is a sign-in page.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     change: &PutOrDelete,

@@ -133,8 +133,8 @@ impl Document {
         }
     }
 
-    /// Reads a file whose body may have conflict markers of git, and whose fields may be over the limits, as in an article
-    /// on the service; or whose texts a ` #` cuts.
+    /// Reads a file that need not be ready: its body may have conflict markers of git, its fields may be over the limits,
+    /// as on the service, and a ` #` may cut its texts.
     pub fn parse_leniently(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
             id: frame::find_id(bytes).map(ArticleId::new),
