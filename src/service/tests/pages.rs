@@ -142,6 +142,10 @@ fn f018_a_shape_that_is_not_known_names_its_keys_and_is_never_empty() {
             "categories[]",
         ),
         (r#"{"success":false,"articles":[]}"#, "success: true"),
+        (
+            r#"{"success":false,"message":"too bad","articles":[]}"#,
+            "success: true: too bad; it has the keys",
+        ),
         (r#"{"articles":[]}"#, "success: true"),
     ];
     for (document, named) in cases {

@@ -225,17 +225,22 @@ fn an_approval_stands_if_the_cycle_failed() {
     assert!(ran.stderr.contains("journal"), "{ran:#?}");
 }
 
-#[test]
-fn an_approval_stands_if_a_doubt_held_the_deletions() {
+/// Like [`held`], and the service cannot say whether the last article is there.
+fn held_in_doubt() -> (Service, Kb, Vec<Uuid>) {
     let (service, mut kb, ids) = held();
     kb.set("KBSYNC_DRILL_HURRY", "1");
-    // The service cannot say whether this article is there.
     service.sandbox.unpublish(ids[7]);
     for method in ["GET", "PUT"] {
         let on = Matcher::new(method, &format!("/api/article/{}", ids[7]));
         let broken = FaultKind::Status(500, String::new());
         service.sandbox.inject(Fault::always(on, broken));
     }
+    (service, kb, ids)
+}
+
+#[test]
+fn an_approval_stands_if_a_doubt_held_the_deletions() {
+    let (service, kb, ids) = held_in_doubt();
     kb.run(&["approve", "--yes"]).exits(5);
     let is_there = |id: &Uuid| service.sandbox.article(*id).is_some();
     assert!(ids.iter().all(is_there));
@@ -246,14 +251,7 @@ fn an_approval_stands_if_a_doubt_held_the_deletions() {
 
 #[test]
 fn an_approval_without_its_action_does_not_stand_because_a_doubt_held_others() {
-    let (service, mut kb, ids) = held();
-    kb.set("KBSYNC_DRILL_HURRY", "1");
-    service.sandbox.unpublish(ids[7]);
-    for method in ["GET", "PUT"] {
-        let on = Matcher::new(method, &format!("/api/article/{}", ids[7]));
-        let broken = FaultKind::Status(500, String::new());
-        service.sandbox.inject(Fault::always(on, broken));
-    }
+    let (service, kb, ids) = held_in_doubt();
     let path = kb.mirror().join("start/n1.html");
     let like = std::fs::read_to_string(kb.mirror().join("start/n6.html")).expect("a file");
     let file = like.replace(&ids[5].to_string(), &ids[0].to_string());

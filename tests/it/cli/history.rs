@@ -221,6 +221,25 @@ fn a_version_is_shown_as_the_file_that_it_was() {
 }
 
 #[test]
+fn without_a_number_the_newest_version_of_the_log_is_shown() {
+    let (service, kb, one) = with_a_past();
+    kb.edit("start/one.html", "title: one", "title: one # mine");
+    kb.run(&["sync"]).exits(0);
+    // Both sides agree once more, without a file of its own.
+    service.sandbox.edit(one, |article| article.enabled = false);
+    kb.run(&["sync"]).exits(0);
+    let listed = kb.run(&["log", "start/one"]).exits(0).stdout;
+    let newest = listed.lines().find(|line| line.starts_with('@'));
+    let number = format!("@{} ", show(&kb, "start/one")["number"]);
+    assert!(
+        newest.is_some_and(|line| line.starts_with(&number)),
+        "{listed}"
+    );
+    let shown = kb.run(&["show", "start/one"]).exits(0).stdout;
+    assert!(shown.contains("title: one # mine\n"), "{shown}");
+}
+
+#[test]
 fn looking_asks_nothing_and_changes_nothing() {
     let (service, kb, _) = with_a_past();
     service.sandbox.clear_requests();

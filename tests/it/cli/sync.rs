@@ -596,6 +596,24 @@ fn f113_a_day_that_is_spent_says_what_is_missing() {
 }
 
 #[test]
+fn a_day_that_is_spent_does_not_say_that_changes_wait_where_nothing_changed() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let settings = kb.read("kbsync.yaml") + "budget: {per_day: 1}\n";
+    kb.write("kbsync.yaml", &settings);
+    let status = kb.run(&["status"]).exits(0).stdout;
+    let spent = "today's requests are spent; `kbsync sync` can continue in";
+    assert!(status.contains(spent), "{status}");
+    kb.write("billing/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("changes wait; `kbsync sync` can"),
+        "{status}"
+    );
+}
+
+#[test]
 fn what_was_sent_before_ctrl_c_is_listed() {
     let service = Service::empty();
     let start = service.category("start");
