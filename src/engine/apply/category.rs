@@ -4,7 +4,7 @@
 use super::category_files::{NewYaml, scanned_yaml, settle_here, write_yaml};
 use super::guard_read::mark_for_reading;
 use super::record::category_row;
-use super::{ApplyState, NotDone, StepResult, failed, not_done};
+use super::{ApplyState, NotDone, StepResult, failed, not_done, park};
 use crate::engine::Engine;
 use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
@@ -36,7 +36,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     };
     let service = &engine.service;
     let send = async || service.create_category(&request).await;
-    let (answer, _) = post_until_answered(&*engine.clock, folder, send).await;
+    let (answer, is_lost) = post_until_answered(&*engine.clock, folder, send).await;
     let mut error = match answer {
         Ok(created) => {
             return category_created(&mut engine.journal(), folder, version, created, state);
@@ -50,6 +50,10 @@ pub(super) async fn create_category<S: Service, D: Disk>(
              {folder}/{CATEGORY_FILE}",
             error.message, version.slug
         );
+        // The try that was lost may have made the category: only a person can find out.
+        if is_lost {
+            return Err(park(&mut engine.store, action, error.to_string(), true));
+        }
     }
     Err(not_done(&mut engine.store, action, error, state))
 }

@@ -404,7 +404,7 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
         (Job::Update, Unanswered | BrokenOff | Halved | Names | Ids | Texts) => "5--",
         (Job::Update, Unended) => "4RL",
         (Job::CreateCategory, Texts | Twice) => "0RL",
-        (Job::CreateCategory, BrokenOff | Halved | Unended | Names | Ids) => "4RL",
+        (Job::CreateCategory, BrokenOff | Halved | Unended | Names | Ids) => "3RL",
         (
             Job::Create | Job::Update | Job::Delete | Job::UpdateCategory,
             Unanswered | BrokenOff | Halved | Unended | Names | Ids | Texts | Twice,
@@ -420,7 +420,7 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
 fn due_once(job: Job, trouble: Trouble) -> &'static str {
     match (job, trouble) {
         // A person has to find the id of the new category.
-        (Job::CreateCategory, Unanswered | BrokenOff) => "4RL",
+        (Job::CreateCategory, Unanswered | BrokenOff) => "3RL",
         // A probe is not repeated within the cycle.
         (Job::Probe, Unsent | Unanswered | BrokenOff | Down) => "5--",
         _ => "0RL",
