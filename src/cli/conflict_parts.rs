@@ -13,7 +13,7 @@ use crate::{
         disk::{At, Disk as _},
         document::{Document, MAX_FILE},
     },
-    model::{Field, Place, TextDigest, Version, base::ConflictRow, path::quoted},
+    model::{CategoryId, Field, Place, TextDigest, Version, base::ConflictRow, path::quoted},
     reconcile::{
         change::{ThreeWay, three_way},
         merge::{Block, BlockClash, blocks, join},
@@ -22,7 +22,11 @@ use crate::{
     state::Store,
 };
 use similar::{ChangeTag, TextDiff};
-use std::{collections::BTreeSet, fs, io::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write as _,
+};
 
 /// The most characters that are shown of one side.
 const LONG: usize = 300;
@@ -151,6 +155,8 @@ pub(super) struct Clashing<'d> {
     theirs: String,
     way: ThreeWay<Version>,
     blocks: Vec<Block>,
+    /// The folders of the categories.
+    folders: BTreeMap<CategoryId, String>,
 }
 
 impl<'d> Clashing<'d> {
@@ -186,6 +192,7 @@ impl<'d> Clashing<'d> {
                 text(way.merged.text).unwrap_or_default().to_owned(),
             )]
         };
+        let categories = store.categories()?.into_iter();
         Ok(Self {
             document,
             remote,
@@ -193,6 +200,9 @@ impl<'d> Clashing<'d> {
             theirs,
             way,
             blocks,
+            folders: categories
+                .filter_map(|row| Some((row.id, row.folder?)))
+                .collect(),
         })
     }
 
@@ -287,7 +297,10 @@ impl<'d> Clashing<'d> {
             let words = words.into_iter().find(|(of, _)| *of == field);
             match words {
                 Some((_, words)) => format!("{key} {words}"),
-                None => format!("{key} {}", version.category),
+                None => match self.folders.get(&version.category) {
+                    Some(folder) => format!("{key} {folder}"),
+                    None => format!("{key} {}", version.category),
+                },
             }
         };
         Difference {

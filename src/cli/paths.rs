@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Returns the path below the mirror that an argument means, with `/`; `""` is the mirror itself.
 ///
-/// Relative paths start at the current folder, or at the mirror if only the mirror has the path's first folder: reports
+/// Relative paths start at the current folder, or at the mirror if only the mirror has the path's first name: reports
 /// print such paths, and people paste them. The file need not exist, because a removed file can be named, too.
 pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<String, Failure> {
     let from = if is_pasted(mirror, current, path) {
@@ -33,14 +33,20 @@ pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<St
     })
 }
 
-/// Returns whether the first folder of a path exists in the mirror and not in the current folder.
+/// Returns whether the first name of a path exists in the mirror and not in the current folder. Below the mirror, a
+/// single name is always one in the current folder: it may be that of a removed file.
 fn is_pasted(mirror: &Path, current: &Path, path: &Path) -> bool {
     let mut names = path.components();
-    let (Some(Component::Normal(folder)), Some(_)) = (names.next(), names.next()) else {
+    let Some(Component::Normal(first)) = names.next() else {
         return false;
     };
-    let is_in = |place: &Path| place.join(folder).symlink_metadata().is_ok();
-    !is_in(current) && is_in(mirror)
+    let is_in = |place: &Path| place.join(first).symlink_metadata().is_ok();
+    let is_below = || {
+        real(current)
+            .zip(real(mirror))
+            .is_some_and(|(at, top)| at.starts_with(top))
+    };
+    !is_in(current) && is_in(mirror) && (names.next().is_some() || !is_below())
 }
 
 /// Returns a path below the mirror for display: relative if it is below the current folder.
@@ -140,7 +146,9 @@ mod tests {
         let elsewhere = tempfile::tempdir().expect("a folder");
         let found = in_mirror(mirror, elsewhere.path(), Path::new("start/a.html")).ok();
         assert_eq!(found.as_deref(), Some("start/a.html"));
-        assert!(in_mirror(mirror, elsewhere.path(), Path::new("start")).is_err());
+        let found = in_mirror(mirror, elsewhere.path(), Path::new("start")).ok();
+        assert_eq!(found.as_deref(), Some("start"));
+        assert!(in_mirror(mirror, elsewhere.path(), Path::new("other")).is_err());
     }
 
     #[test]

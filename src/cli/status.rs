@@ -193,7 +193,10 @@ fn sections(status: &Status) -> Vec<String> {
         ),
         ("Changed on the service:", there.map(change_entry).collect()),
         ("In conflict:", open_entries(&status.conflicts)),
-        ("Held, until you decide:", open_entries(&status.held)),
+        (
+            "Held by the last sync, until you decide:",
+            open_entries(&status.held),
+        ),
         ("Hidden from readers:", open_entries(&status.invisible)),
         ("Left out:", status.problems.iter().map(problem).collect()),
     ];

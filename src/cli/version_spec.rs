@@ -225,6 +225,12 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
         ));
     };
     let found = history::at_path(&store, &path)?;
+    if found.is_empty() && part.root.path.join(&path).is_file() {
+        return Err(Failure::usage(
+            format!("{name} was never synced"),
+            "`kbsync status` says whether it waits for something; `kbsync sync` syncs it",
+        ));
+    }
     Ok((!found.is_empty()).then(|| spec(part, store, Some(path), found)))
 }
 

@@ -115,7 +115,8 @@ impl fmt::Display for StateError {
                 ": a later kbsync wrote it (schema {found}; this kbsync knows schema {known}); use the later version"
             ),
             ErrorKind::ForeignBinding { was, now } => {
-                let (was, now) = if was.service == now.service {
+                let is_other_workspace = was.service == now.service;
+                let (was, now) = if is_other_workspace {
                     (
                         format!("workspace {} of {}", was.workspace, was.service),
                         format!("workspace {} (`kbsync workspaces` lists the names)", now.workspace),
@@ -126,8 +127,14 @@ impl fmt::Display for StateError {
                 write!(
                     f,
                     ": this folder mirrors {was}, and kbsync.yaml (or KBSYNC_SERVICE, KBSYNC_WORKSPACE) now names {now}; \
-                     change that back, or use an empty folder for the other one; if the service moved, move .kbsync away \
-                     (keep it: it has the history) and sync, which pairs equal files and articles anew"
+                     change that back, or use an empty folder for the other one"
+                )?;
+                if is_other_workspace {
+                    return Ok(());
+                }
+                f.write_str(
+                    "; if the service moved, move .kbsync away (keep it: it has the history) and sync, which pairs \
+                     equal files and articles anew",
                 )
             }
             ErrorKind::Gone => f.write_str(

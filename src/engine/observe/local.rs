@@ -357,7 +357,9 @@ impl Scanned {
                 if row.is_none()
                     && let Err(problem) = slug_of_stem(&folder)
                 {
-                    self.unready_category(&folder, problem.of_folder());
+                    self.problems
+                        .push(Problem::at(folder.clone(), None, problem.of_folder()));
+                    self.snapshot.unready_categories.insert(folder.clone());
                 }
                 (None, None)
             }

@@ -322,6 +322,12 @@ async fn f049_another_service_or_workspace_is_refused() {
         let error = Store::open(&world.path(".kbsync"), &binding, now).expect_err("another one");
         let message = format!("{:#}", anyhow::Error::new(error));
         assert!(message.contains(&told), "{message}");
+        let may_have_moved = binding.service != service;
+        assert_eq!(
+            message.contains("if the service moved"),
+            may_have_moved,
+            "{message}"
+        );
     }
     assert_eq!(changed_rows(&before, &dump(&world)), Vec::<String>::new());
     Store::open(&world.path(".kbsync"), &here, now).expect("the same");
