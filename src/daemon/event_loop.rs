@@ -82,7 +82,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 // The queue of events can overflow because of kbsync's own writes.
                 if next.only_if_changed && self.cycles.is_as_recorded() {
                     tracing::info!("events were lost, but no file has changed");
-                    self.state.work_queue.rescan_left_out();
+                    self.state.work_queue.rescan_not_needed();
                     continue;
                 }
                 if let Some(ended) = self.run_cycle(next, &mut events).await {

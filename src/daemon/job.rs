@@ -248,7 +248,7 @@ pub trait CycleRunner {
     /// row 79).
     fn drop_unchanged(&mut self, due: DuePaths) -> DuePaths;
 
-    /// Returns whether every file is as recorded in the state, and nothing waits: a doubt then needs no cycle.
+    /// Returns whether every file is as recorded in the state, and nothing waits: a rescan then needs no cycle.
     /// Returns false if that is unknown.
     fn is_as_recorded(&mut self) -> bool;
 

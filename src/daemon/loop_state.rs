@@ -93,10 +93,10 @@ impl LoopState {
                 tracing::trace!(path, ?touch, "touched");
                 self.work_queue.touched(&path, touch, now);
             }
-            Event::Doubt(cause) => {
+            Event::Rescan(cause) => {
                 tracing::info!(cause = %cause.word(), "the whole mirror is scanned");
                 self.status.metrics.rescan(cause.word());
-                self.work_queue.doubt(cause);
+                self.work_queue.rescan(cause);
             }
             Event::Watching(mode) => {
                 match &mode {
@@ -105,7 +105,7 @@ impl LoopState {
                 }
                 self.status
                     .update(|status| status.watching = mode.to_string());
-                self.work_queue.watch_started();
+                self.work_queue.watch_answered();
             }
             Event::Tick => {}
             Event::Command(command) => {

@@ -34,7 +34,7 @@ pub mod workspaces;
 
 use control::QueuedCommand;
 use debounce::Touch;
-use watch::{DoubtCause, Mode};
+use watch::{Mode, RescanCause};
 
 /// The events of the daemon.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub enum Event {
         touch: Touch,
     },
     /// It is unknown which paths were touched.
-    Doubt(DoubtCause),
+    Rescan(RescanCause),
     /// How changes are noticed from now on.
     Watching(Mode),
     /// Time has passed.

@@ -70,7 +70,7 @@ struct Waiting {
 
 impl Waiting {
     /// Returns when a changed path is quiet, or has been in motion for long enough.
-    fn settled(&self, delays: Delays) -> Instant {
+    fn quiet_at(&self, delays: Delays) -> Instant {
         (self.last + delays.quiet_period).min(self.first + delays.ceiling)
     }
 }
@@ -141,7 +141,7 @@ impl Debounce {
                 continue;
             };
             let due = pushed + self.delays.push_interval;
-            let is_delayed = waiting.settled(self.delays) <= now && due > now;
+            let is_delayed = waiting.quiet_at(self.delays) <= now && due > now;
             if waiting.touch == Touch::Changed && is_delayed && !waiting.is_announced {
                 waiting.is_announced = true;
                 delayed.push((path.clone(), due - now));
@@ -157,8 +157,8 @@ impl Debounce {
             let is_new = waiting.touch == Touch::Changed && !waiting.is_announced;
             is_new && self.pushed.contains_key(*path)
         });
-        let settled = waiting.map(|(_, waiting)| waiting.settled(self.delays));
-        settled.filter(|at| *at > now).min()
+        let quiet_at = waiting.map(|(_, waiting)| waiting.quiet_at(self.delays));
+        quiet_at.filter(|at| *at > now).min()
     }
 
     /// Records a push: the path is not due again before the push interval has passed.
@@ -254,9 +254,9 @@ impl Debounce {
                     (last + delays.delete_grace).max(waiting.last + delays.quiet_period)
                 }
                 Touch::Changed => {
-                    let settled = waiting.settled(delays);
+                    let quiet_at = waiting.quiet_at(delays);
                     let pushed = self.pushed.get(path);
-                    pushed.map_or(settled, |at| settled.max(*at + delays.push_interval))
+                    pushed.map_or(quiet_at, |at| quiet_at.max(*at + delays.push_interval))
                 }
             };
             (path, waiting, at)

@@ -2,7 +2,7 @@
 //!
 //! The root of each workspace and its category folders are watched, and nothing deeper: deeper files do not count,
 //! and neither `.git` nor other tools' folders cost a watch. Events only mark paths; a scan finds out what changed
-//! (failures row 72). An overflow, an error, and a folder that appears or disappears become a doubt. When the loop is
+//! (failures row 72). An overflow, an error, and a folder that appears or disappears ask for a rescan. When the loop is
 //! slow, events that find no room in the queue are dropped and reported as an overflow.
 //!
 //! Where no events come (some bind mounts, exhausted watches), the files are scanned every `rescan` instead. A cookie
@@ -34,9 +34,9 @@ use std::{
     time::Duration,
 };
 
-/// The reason for a doubt: it is unknown which files were touched.
+/// The reason for a rescan: it is unknown which files were touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DoubtCause {
+pub enum RescanCause {
     /// The queue of events overflowed.
     Overflow,
     /// The watch failed.
@@ -49,7 +49,7 @@ pub enum DoubtCause {
     Fallback,
 }
 
-impl DoubtCause {
+impl RescanCause {
     /// The name in logs and metrics.
     pub const fn word(self) -> &'static str {
         match self {

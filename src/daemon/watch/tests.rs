@@ -1,6 +1,6 @@
 //! Tests with fake watchers: without the cookie's event, and with failures after which the files are scanned.
 
-use super::{DoubtCause, Mode, Options, Rescan, Root, thread::start_with};
+use super::{Mode, Options, Rescan, RescanCause, Root, thread::start_with};
 use crate::daemon::Event;
 use crate::model::WorkspaceId;
 use notify::{
@@ -88,7 +88,7 @@ async fn f078_without_the_cookies_event_the_files_are_scanned() {
         panic!("{second:?}");
     };
     assert_eq!(why, "the file system reports no changes");
-    assert!(matches!(next(&mut events).await, Event::Doubt(_)));
+    assert!(matches!(next(&mut events).await, Event::Rescan(_)));
     assert_eq!(cookies(mirror.path()), 0, "the file is gone");
 }
 
@@ -168,7 +168,7 @@ async fn f075_a_loss_is_reported_after_the_events_that_found_room() {
     let told = Box::pin(first::<Scripted<Flood<0, 5000>>, 4098>()).await;
     let at = told
         .iter()
-        .position(|word| word == DoubtCause::Overflow.word());
+        .position(|word| word == RescanCause::Overflow.word());
     assert_eq!(at, Some(4097), "after one word for each event in the queue");
 }
 
@@ -260,7 +260,7 @@ async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
     for word in &mut told {
         *word = match next(&mut events).await {
             Event::Watching(mode) => mode.to_string(),
-            Event::Doubt(cause) => cause.word().to_owned(),
+            Event::Rescan(cause) => cause.word().to_owned(),
             Event::Touched { path, .. } => path,
             event @ (Event::Tick
             | Event::Command(_)
@@ -278,7 +278,7 @@ const WATCHES: &str =
     "a scan every 1h: the system's limit on watches is reached (fs.inotify.max_user_watches)";
 const INSTANCES: &str =
     "a scan every 1h: the system's limit on watchers is reached (fs.inotify.max_user_instances)";
-const FALLBACK: &str = DoubtCause::Fallback.word();
+const FALLBACK: &str = RescanCause::Fallback.word();
 
 const NOSPC: i32 = Errno::NOSPC.raw_os_error();
 const MFILE: i32 = Errno::MFILE.raw_os_error();
@@ -286,8 +286,8 @@ const NFILE: i32 = Errno::NFILE.raw_os_error();
 const IO: i32 = Errno::IO.raw_os_error();
 
 #[tokio::test]
-async fn an_error_of_the_watcher_is_a_doubt_and_the_watch_goes_on() {
-    let goes_on = ["events", DoubtCause::Error.word(), "a/b.html"];
+async fn an_error_of_the_watcher_asks_for_a_rescan_and_the_watch_goes_on() {
+    let goes_on = ["events", RescanCause::Error.word(), "a/b.html"];
     assert_eq!(first::<Scripted<Ailing<0>>, 3>().await, goes_on);
     assert_eq!(first::<Scripted<Ailing<IO>>, 3>().await, goes_on);
 }

@@ -1,7 +1,7 @@
 //! The watching thread: the only file that knows `notify`'s watcher.
 
 use super::{
-    DoubtCause, Mode, Options,
+    Mode, Options, RescanCause,
     cookie::Cookie,
     event_meaning::{self, Meaning, OnDisk},
     scans::Scans,
@@ -152,7 +152,7 @@ impl Thread {
         let report = scans.as_ref().map(Scans::report);
         self.send(report.unwrap_or(Event::Watching(Mode::Events)))?;
         if again {
-            self.send(Event::Doubt(DoubtCause::Replaced))?;
+            self.send(Event::Rescan(RescanCause::Replaced))?;
         }
         let deadline = Instant::now() + self.options.cookie_timeout;
         let mut any_event = false;
@@ -165,7 +165,7 @@ impl Thread {
             if waiting.is_err() && lost.swap(false, Ordering::SeqCst) {
                 // A folder may have appeared without an event.
                 subfolders = self.watch_all(&mut watcher)?;
-                self.send(Event::Doubt(DoubtCause::Overflow))?;
+                self.send(Event::Rescan(RescanCause::Overflow))?;
             }
             let until_scan = scans.as_ref().map(Scans::wait);
             let until_cookie = deadline.saturating_duration_since(Instant::now());
@@ -207,7 +207,7 @@ impl Thread {
                         return Err(given_up(&error));
                     }
                     tracing::warn!(%error, "the watch failed; the whole mirror is scanned");
-                    self.send(Event::Doubt(DoubtCause::Error))?;
+                    self.send(Event::Rescan(RescanCause::Error))?;
                     continue;
                 }
             };
@@ -278,10 +278,10 @@ impl Thread {
                     let path = format!("{}{name}", root.prefix);
                     Event::Touched { path, touch }
                 }
-                Meaning::Rules => Event::Doubt(DoubtCause::Rules),
+                Meaning::Rules => Event::Rescan(RescanCause::Rules),
                 Meaning::Overflow => {
                     *subfolders = self.watch_all(watcher)?;
-                    Event::Doubt(DoubtCause::Overflow)
+                    Event::Rescan(RescanCause::Overflow)
                 }
                 Meaning::RootWent => {
                     return Err(End::GivenUp {
@@ -299,7 +299,7 @@ impl Thread {
     fn poll_files(&self, why: &str, temporary: bool) -> Result<(), End> {
         let mut scans = Scans::begin(&self.options, why);
         self.send(scans.report())?;
-        self.send(Event::Doubt(DoubtCause::Fallback))?;
+        self.send(Event::Rescan(RescanCause::Fallback))?;
         loop {
             match self.events.recv_timeout(scans.wait()) {
                 Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => return Err(End::Finished),

@@ -41,7 +41,7 @@ impl WorkQueue {
         }
         let running = std::mem::take(&mut self.running);
         if is_complete {
-            self.done(&job.scope, now.steady);
+            self.end_deferral(&job.scope, now.steady);
         } else if outcome.outage.is_some() {
             if job.scope.is_poll() {
                 // No work was done, so pushes go first again.
@@ -66,8 +66,8 @@ impl WorkQueue {
                     // The cycle did not deal with these paths.
                     self.add_earlier(running);
                     // The next poll looks at everything, but it may be hours away.
-                    self.deferred.full_cycle |= self.doubtful;
-                    self.doubtful
+                    self.deferred.full_cycle |= self.needs_full_cycle;
+                    self.needs_full_cycle
                 }
                 Scope::Paths(_) => {
                     self.deferred.due.extend(running);
@@ -94,13 +94,13 @@ impl WorkQueue {
     }
 
     /// Ends the back-off of the deferred work after a complete cycle that did this work.
-    fn done(&mut self, scope: &Scope, now: Instant) {
+    fn end_deferral(&mut self, scope: &Scope, now: Instant) {
         let is_poll = scope.is_poll();
         let is_command = matches!(scope, Scope::Command(_));
         if is_poll {
             self.deferred.full_cycle = false;
-            // A doubt that came during the cycle has queued a full cycle.
-            self.doubtful &= self.full_cycle.is_some();
+            // A rescan that was wanted during the cycle has queued a full cycle.
+            self.needs_full_cycle &= self.full_cycle.is_some();
         }
         // Other work than the deferred work says nothing of its failure.
         let did_deferred = self.deferred.is_empty() && self.full_cycle.is_none();
@@ -109,10 +109,10 @@ impl WorkQueue {
         }
     }
 
-    /// Records that a rescan was left out: every file is as recorded.
-    pub fn rescan_left_out(&mut self) {
+    /// Records that a rescan is not needed: every file is as recorded.
+    pub fn rescan_not_needed(&mut self) {
         self.missing.clear();
-        self.doubtful = false;
+        self.needs_full_cycle = false;
     }
 
     /// Returns the facts about git to store after a cycle; a HEAD only if no removal waits or is held.

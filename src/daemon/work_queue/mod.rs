@@ -26,7 +26,7 @@ use super::{
     job::{Job, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{self, Moment, Schedule},
-    watch::DoubtCause,
+    watch::RescanCause,
 };
 use crate::{
     config::Options,
@@ -67,17 +67,19 @@ pub struct WorkQueue {
     due_since: Option<Instant>,
     /// The due paths that the running cycle deals with.
     running: DuePaths,
-    /// Paths in motion that the last full cycle skipped, and that are still in motion.
-    left_out: BTreeSet<String>,
+    /// Paths that the last full cycle skipped, and that wait since: in motion, or missing for less than their grace
+    /// time.
+    skipped: BTreeSet<String>,
     /// The files that the last full cycle missed. Their grace time has begun.
     missing: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
-    /// Whether the start, or a doubt, waits for a complete full cycle.
-    doubtful: bool,
+    /// Whether the start, or a rescan, waits for a complete full cycle.
+    needs_full_cycle: bool,
     commands: VecDeque<QueuedCommand>,
-    watching: bool,
+    /// Whether the watch is set up, or has failed: before that, a change may go unnoticed.
+    has_watch_answer: bool,
     /// The repositories around the mirror.
     git: Vec<Known>,
     /// Why git pauses the sync.
@@ -101,13 +103,13 @@ impl WorkQueue {
             deferred: Deferred::default(),
             due_since: None,
             running: DuePaths::default(),
-            left_out: BTreeSet::new(),
+            skipped: BTreeSet::new(),
             missing: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
-            doubtful: true,
+            needs_full_cycle: true,
             commands: VecDeque::new(),
-            watching: false,
+            has_watch_answer: false,
             git: Vec::new(),
             pause: None,
             paused_since: now.steady,
@@ -132,10 +134,12 @@ impl WorkQueue {
 
     /// Adds an event of a path.
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
-        // A removal that waits begins anew with the next event of its path: the path may have been back in between. A
-        // change that waits ends with the removal of its path: the removal has a grace time.
         for waiting in [&mut self.due, &mut self.deferred.due, &mut self.running] {
-            if touch == Touch::Removed || waiting.get(path) == Some(&Touch::Removed) {
+            // A change that waits ends with the removal of its path, because the removal has a grace time.
+            let ends_change = touch == Touch::Removed;
+            // A removal that waits begins anew with each event: the path may have been back in between.
+            let restarts_removal = waiting.get(path) == Some(&Touch::Removed);
+            if ends_change || restarts_removal {
                 waiting.remove(path);
             }
         }
@@ -163,19 +167,19 @@ impl WorkQueue {
         for path in &new {
             self.debounce.record(path, Touch::Removed, now);
         }
-        self.left_out.extend(new);
+        self.skipped.extend(new);
     }
 
-    /// Adds a doubt: it is unknown which paths were touched.
-    pub fn doubt(&mut self, cause: DoubtCause) {
-        self.doubtful = true;
+    /// Adds a full cycle, because it is unknown which paths were touched.
+    pub fn rescan(&mut self, cause: RescanCause) {
+        self.needs_full_cycle = true;
         self.want(match cause {
             // Files under new ignore rules have not changed.
-            DoubtCause::Rules => Trigger::Poll,
-            DoubtCause::Overflow
-            | DoubtCause::Error
-            | DoubtCause::Replaced
-            | DoubtCause::Fallback => Trigger::Rescan,
+            RescanCause::Rules => Trigger::Poll,
+            RescanCause::Overflow
+            | RescanCause::Error
+            | RescanCause::Replaced
+            | RescanCause::Fallback => Trigger::Rescan,
         });
     }
 
@@ -185,8 +189,8 @@ impl WorkQueue {
     }
 
     /// Records that the watch is set up, or could not be set up.
-    pub fn watch_started(&mut self) {
-        self.watching = true;
+    pub fn watch_answered(&mut self) {
+        self.has_watch_answer = true;
     }
 
     /// Adds a full cycle.

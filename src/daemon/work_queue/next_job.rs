@@ -9,8 +9,8 @@ use crate::daemon::{
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
 
-/// The longest time that a full cycle waits for pushes, and after a doubt for files in motion.
-const MAX_WAIT: Duration = Duration::from_mins(1);
+/// The longest time that a full cycle waits for pushes, and a rescan for files in motion.
+const MAX_QUEUE_WAIT: Duration = Duration::from_mins(1);
 
 impl WorkQueue {
     /// Returns the next job. `drop_unchanged` removes the paths that need no cycle.
@@ -37,14 +37,14 @@ impl WorkQueue {
                 only_if_changed: false,
             });
         }
-        if !self.watching || self.pause.is_some() || !self.outage.may_try(now.steady) {
+        if !self.has_watch_answer || self.pause.is_some() || !self.outage.may_try(now.steady) {
             return None;
         }
         let in_motion = self.debounce.in_motion(now.steady);
         if self.full_cycle.is_some() {
             self.full_cycle_since.get_or_insert(now.steady);
         }
-        let waited = |since: Instant| now.steady.saturating_duration_since(since) >= MAX_WAIT;
+        let waited = |since: Instant| now.steady.saturating_duration_since(since) >= MAX_QUEUE_WAIT;
         let first =
             self.full_cycle == Some(Trigger::Startup) || self.full_cycle_since.is_some_and(waited);
         let job = if first {
@@ -95,15 +95,15 @@ impl WorkQueue {
         if self.due.is_empty() {
             return None;
         }
-        let settled = std::mem::take(&mut self.due);
-        self.running = drop_unchanged(settled.clone());
+        let due_before = std::mem::take(&mut self.due);
+        self.running = drop_unchanged(due_before.clone());
         let due = &self.running;
-        let mut left_out = self.left_out.iter();
+        let mut skipped = self.skipped.iter();
         // The skipped file is unchanged, but its article may have changed on the service meanwhile.
-        if left_out.any(|path| settled.contains_key(path) && !due.contains_key(path)) {
+        if skipped.any(|path| due_before.contains_key(path) && !due.contains_key(path)) {
             self.want(Trigger::Poll);
         }
-        self.left_out.retain(|path| !settled.contains_key(path));
+        self.skipped.retain(|path| !due_before.contains_key(path));
         let due = self.running.clone();
         (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), in_motion.clone()))
     }
@@ -121,7 +121,7 @@ impl WorkQueue {
             self.schedule.polled(now);
         }
         let moving = in_motion.clone();
-        let in_motion = self.leave_out(in_motion, drop_unchanged);
+        let in_motion = self.skip_moving(in_motion, drop_unchanged);
         if in_motion.is_empty() {
             // The full cycle covers all of this.
             self.running = std::mem::take(&mut self.due);
@@ -141,14 +141,14 @@ impl WorkQueue {
 
     /// Returns the paths in motion that a full cycle must skip: the paths that differ from the state. All other paths
     /// were only touched, most often by kbsync itself.
-    fn leave_out(
+    fn skip_moving(
         &mut self,
         in_motion: BTreeSet<String>,
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> BTreeSet<String> {
         let moving = in_motion.into_iter().map(|path| (path, Touch::Changed));
-        self.left_out = drop_unchanged(moving.collect()).into_keys().collect();
-        self.left_out.clone()
+        self.skipped = drop_unchanged(moving.collect()).into_keys().collect();
+        self.skipped.clone()
     }
 
     fn job(&self, trigger: Trigger, scope: Scope, in_motion: BTreeSet<String>) -> Job {

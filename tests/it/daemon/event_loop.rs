@@ -15,7 +15,7 @@ use kbsync::{
         loop_state::LoopState,
         outage::{Outage, OutageBackoff},
         schedule::Moment,
-        watch::{DoubtCause, Mode, Rescan},
+        watch::{Mode, Rescan, RescanCause},
         work_queue::WorkQueue,
     },
     engine::{
@@ -569,14 +569,14 @@ async fn what_comes_in_while_a_cycle_runs_is_one_cycle_afterwards() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
+async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_rescan_for_ever() {
     Stage::new()
         .play(|bench| async move {
             seconds(1).await;
             bench.clear();
             // There is always something to push: each cycle lasts longer than the pause before the next save.
             bench.script.lock().expect("script").takes = Duration::from_secs(3);
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            bench.event(Event::Rescan(RescanCause::Overflow)).await;
             for save in 0..1000 {
                 bench.touch(&format!("a/{save:04}.html")).await;
                 seconds(1).await;
@@ -843,7 +843,7 @@ async fn f073_a_file_that_came_back_between_two_looks_has_a_new_grace_time() {
                 if seen {
                     bench.touch("a/gone.html").await;
                 } else {
-                    bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+                    bench.event(Event::Rescan(RescanCause::Overflow)).await;
                 }
                 seconds(30).await;
                 bench.script.lock().expect("script").as_recorded = false;
@@ -945,10 +945,10 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
             seconds(1).await;
             bench.clear();
             bench.script.lock().expect("script").takes = Duration::from_secs(2);
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            bench.event(Event::Rescan(RescanCause::Overflow)).await;
             sleep(Duration::from_millis(100)).await;
             for _ in 0..100 {
-                bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+                bench.event(Event::Rescan(RescanCause::Overflow)).await;
             }
             seconds(20).await;
             let rescan = (Trigger::Rescan, strings(&["whole"]));
@@ -986,7 +986,7 @@ async fn f025_a_saved_file_that_always_meets_an_outage_puts_off_no_poll() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
+async fn f075_a_rescan_does_not_end_with_a_poll_that_fails() {
     rarely_polled()
         .play(|bench| async move {
             seconds(1).await;
@@ -997,7 +997,7 @@ async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
                 script.down_until = Some((until, Outage::UnusableAnswer));
                 script.as_recorded = true;
             }
-            bench.event(Event::Doubt(DoubtCause::Rules)).await;
+            bench.event(Event::Rescan(RescanCause::Rules)).await;
             seconds(3_600).await;
             let whole = |trigger| (trigger, strings(&["whole"]));
             // The back-off: 15 s, then 30 s.
@@ -1008,13 +1008,13 @@ async fn f075_a_doubt_does_not_end_with_a_poll_that_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_doubt_waits_for_files_in_motion_but_not_for_ever() {
+async fn a_rescan_waits_for_files_in_motion_but_not_for_ever() {
     Stage::new()
         .play(|bench| async move {
             seconds(1).await;
             bench.clear();
             bench.remove("a/gone.html").await;
-            bench.event(Event::Doubt(DoubtCause::Error)).await;
+            bench.event(Event::Rescan(RescanCause::Error)).await;
             seconds(30).await;
             assert_eq!(bench.jobs(), [], "a removal waits for its grace");
             seconds(40).await;
@@ -1709,7 +1709,7 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
 async fn f084_removals_without_an_event_are_held_as_gits_all_the_same() {
     after_a_checkout(|bench| async move {
         // The removal is among the lost events.
-        bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+        bench.event(Event::Rescan(RescanCause::Overflow)).await;
         bench.touch("a/changed.html").await;
         seconds(5).await;
         let jobs = bench.full();
@@ -1737,17 +1737,17 @@ async fn f075_lost_events_that_hid_nothing_cost_no_request() {
             // As after a first sync, whose own writes overflow the queue of events.
             bench.clear();
             bench.script.lock().expect("script").as_recorded = true;
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            bench.event(Event::Rescan(RescanCause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), []);
             // A scan of the files does not find files under new ignore rules.
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
-            bench.event(Event::Doubt(DoubtCause::Rules)).await;
+            bench.event(Event::Rescan(RescanCause::Overflow)).await;
+            bench.event(Event::Rescan(RescanCause::Rules)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), [(Trigger::Poll, strings(&["whole"]))]);
             bench.clear();
             bench.script.lock().expect("script").as_recorded = false;
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            bench.event(Event::Rescan(RescanCause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), [(Trigger::Rescan, strings(&["whole"]))]);
         })
@@ -1762,7 +1762,7 @@ async fn a_rescan_that_met_an_outage_finds_the_end_of_the_outage() {
             bench.clear();
             let until = Instant::now() + Duration::from_secs(10);
             bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
-            bench.event(Event::Doubt(DoubtCause::Overflow)).await;
+            bench.event(Event::Rescan(RescanCause::Overflow)).await;
             seconds(5).await;
             bench.script.lock().expect("script").as_recorded = true;
             seconds(60).await;

@@ -7,7 +7,7 @@ use kbsync::config::Root;
 use kbsync::daemon::{
     Event,
     debounce::{Debounce, Delays, Touch},
-    watch::{DoubtCause, Mode, Options, Rescan, Watch, start},
+    watch::{Mode, Options, Rescan, RescanCause, Watch, start},
 };
 use kbsync::model::WorkspaceId;
 use std::{
@@ -29,7 +29,7 @@ struct Scene {
     folder: TempDir,
     events: Receiver<Event>,
     debounce: Debounce,
-    doubts: Vec<DoubtCause>,
+    rescans: Vec<RescanCause>,
     modes: Vec<Mode>,
     marks: u32,
     _watch: Watch,
@@ -78,7 +78,7 @@ impl Scene {
             folder,
             events,
             debounce: Debounce::new(delays),
-            doubts: Vec::new(),
+            rescans: Vec::new(),
             modes: Vec::new(),
             marks: 0,
             _watch: watch,
@@ -119,8 +119,8 @@ impl Scene {
                 }
                 Some(path)
             }
-            Event::Doubt(cause) => {
-                self.doubts.push(cause);
+            Event::Rescan(cause) => {
+                self.rescans.push(cause);
                 None
             }
             Event::Watching(mode) => {
@@ -174,7 +174,7 @@ async fn check(name: &str, play: impl FnOnce(&Scene), expected: &[&str]) {
     let mut scene = Scene::new().await;
     play(&scene);
     assert_eq!(scene.due().await, expected, "{name}");
-    assert_eq!(scene.doubts, [], "{name}");
+    assert_eq!(scene.rescans, [], "{name}");
 }
 
 #[tokio::test]
@@ -407,7 +407,7 @@ async fn a_copy_of_500_files_is_500_paths() {
 }
 
 #[tokio::test]
-async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
+async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_asks_for_a_rescan() {
     let mut scene = Scene::new().await;
     // Nothing is received meanwhile: first our queue fills, then the system's queue.
     for round in 0..2 {
@@ -421,10 +421,10 @@ async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
     }
     // There is no event for this folder.
     scene.mkdir("fresh");
-    while scene.doubts.is_empty() {
+    while scene.rescans.is_empty() {
         scene.next().await;
     }
-    assert_eq!(scene.doubts[0], DoubtCause::Overflow);
+    assert_eq!(scene.rescans[0], RescanCause::Overflow);
     // The watch continues afterwards.
     scene.settle().await;
     scene.write("a/after.html", "x");
@@ -441,10 +441,10 @@ async fn f078_where_no_events_come_the_files_are_looked_through() {
         panic!("{:?}", scene.modes);
     };
     assert_eq!(why, "the file system reports no changes");
-    while scene.doubts.is_empty() {
+    while scene.rescans.is_empty() {
         scene.next().await;
     }
-    assert_eq!(scene.doubts, [DoubtCause::Fallback]);
+    assert_eq!(scene.rescans, [RescanCause::Fallback]);
     scene.write("a/b.html", "longer than before");
     scene.remove("a/c.html");
     scene.mkdir("new");
@@ -485,7 +485,7 @@ async fn f078_on_a_network_file_system_the_files_are_watched_and_scanned() {
     );
     scene.write("a/b.html", "new");
     assert_eq!(scene.due().await, ["a/b.html"], "by an event");
-    assert_eq!(scene.doubts, []);
+    assert_eq!(scene.rescans, []);
     // The stamps are those of the start, so a scan finds this file without an event.
     rescan.set(Duration::from_millis(10));
     while scene.next().await.as_deref() != Some("a/b.html") {}
@@ -536,18 +536,18 @@ async fn f088_a_mirror_that_went_away_is_watched_again_when_it_is_back() {
     assert_eq!(scene.modes[2], Mode::Events);
     scene.write("a/b.html", "new");
     assert!(scene.due().await.contains(&"a/b.html".to_owned()));
-    assert!(scene.doubts.contains(&DoubtCause::Replaced));
+    assert!(scene.rescans.contains(&RescanCause::Replaced));
 }
 
 #[tokio::test]
-async fn f048_new_rules_for_what_is_ignored_are_a_doubt() {
+async fn f048_new_rules_for_what_is_ignored_ask_for_a_rescan() {
     let mut scene = Scene::new().await;
     scene.write(".kbsyncignore", "a/");
     scene.settle().await;
     assert!(
-        scene.doubts.contains(&DoubtCause::Rules),
+        scene.rescans.contains(&RescanCause::Rules),
         "{:?}",
-        scene.doubts
+        scene.rescans
     );
 }
 
