@@ -6,7 +6,7 @@ use super::job::CycleOutcome;
 use crate::engine::reasons::{common_reason, in_groups};
 use crate::engine::report::{Line, Status};
 use crate::model::{ArticleId, Side};
-use crate::reconcile::plan::Kind;
+use crate::reconcile::plan::{HoldRule, Kind};
 use std::collections::HashSet;
 
 /// The issues that are in the log.
@@ -24,6 +24,8 @@ struct Issue {
     path: String,
     id: Option<ArticleId>,
     reason: Option<String>,
+    /// The rule that holds the action.
+    rule: Option<HoldRule>,
 }
 
 impl Issue {
@@ -35,6 +37,7 @@ impl Issue {
             path: line.path.clone(),
             id: line.id,
             reason: line.reason.clone(),
+            rule: line.rule,
         }
     }
 
@@ -50,6 +53,10 @@ impl Issue {
             "{}",
             self.message
         );
+        if let Some(rule) = self.rule {
+            // For developers: docs/architecture.md has the file of each rule. The record above has a documented form.
+            tracing::debug!(path = self.path, ?rule, "held by this rule");
+        }
     }
 }
 
@@ -85,6 +92,7 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
                 path: problem.path.clone(),
                 id: problem.id,
                 reason: None,
+                rule: None,
             };
             (issue, 0)
         }));
