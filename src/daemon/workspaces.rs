@@ -171,7 +171,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         if !unused.is_empty() {
             self.engine.store_mut().write(|tx| {
                 let mut each = unused.iter();
-                each.try_for_each(|one| tx.take_approval(one.side, one.mark))
+                each.try_for_each(|one| tx.use_up_approval(one.side, one.mark))
             })?;
         }
         Ok(met)

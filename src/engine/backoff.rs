@@ -5,7 +5,7 @@
 //!   requests are asked about again after two minutes, then four, and so on up to a day.
 //! - A background cycle uses the last answer. Any other cycle asks at once, except about a hidden article whose file
 //!   is unchanged: that is asked about once a day.
-//! - A stored answer decides no write: the article is read before it is replaced (`ServiceSide::read_first`).
+//! - A stored answer decides no write: the article is read before it is replaced (`ServiceFacts::read_first`).
 //! - An answer about an article or a category is stored at the end of its cycle. After a cycle that broke off, the next
 //!   one asks again.
 
@@ -26,10 +26,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const PROBE_REFUSED: &str = "probe_refused";
 
 /// The time for which an answer is valid, in milliseconds.
-pub(super) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
+pub(super) const ASK_AGAIN: i64 = Timestamp::DAY;
 
 /// The wait after the first failure, in milliseconds; it doubles with every further one.
-const FIRST_WAIT: u64 = 2 * 60 * 1000;
+const FIRST_QUESTION_WAIT: i64 = 2 * 60 * 1000;
 
 /// The reason for an article that is known to be missing from the listing.
 pub(super) const NOT_LISTED: &str = "it is not listed";
@@ -37,7 +37,7 @@ pub(super) const NOT_LISTED: &str = "it is not listed";
 /// The service's answer to a question.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(super) enum StoredAnswer {
     /// The version in the base.
     AsRecorded,
     /// An article that was asked for, and the content of its file: a new save of the file is a reason to ask again.
@@ -56,14 +56,14 @@ pub(super) enum Answer {
 #[derive(Default)]
 pub(super) struct Answers {
     /// `None`: the service is asked again in the next cycle.
-    by_target: BTreeMap<Target, Option<Answer>>,
+    by_target: BTreeMap<Target, Option<StoredAnswer>>,
     /// Whether a probe was refused in this cycle.
     probe_refused: bool,
 }
 
 impl Answers {
     /// Notes an answer for the end of the cycle; `None`: the next cycle asks again.
-    pub(super) fn note(&mut self, target: Target, answer: impl Into<Option<Answer>>) {
+    pub(super) fn note(&mut self, target: Target, answer: impl Into<Option<StoredAnswer>>) {
         self.by_target.insert(target, answer.into());
     }
 
@@ -79,7 +79,7 @@ impl Answers {
 
     /// Notes that the base has the service's latest answer about an article.
     pub(super) fn note_as_recorded(&mut self, id: ArticleId) {
-        self.note(Target::Article(id), Answer::AsRecorded);
+        self.note(Target::Article(id), StoredAnswer::AsRecorded);
     }
 
     /// Ends probing in this workspace for a day after a refusal, with a warning in the log.
@@ -132,7 +132,7 @@ impl Backoff {
         attempt.is_some_and(|attempt| {
             let wait = match attempt.failures {
                 0 => ASK_AGAIN,
-                failures => ASK_AGAIN.min(FIRST_WAIT << (failures - 1).min(16)),
+                failures => ASK_AGAIN.min(FIRST_QUESTION_WAIT << (failures - 1).min(16)),
             };
             attempt.last_asked.is_recent(self.now, wait)
         })
@@ -153,13 +153,13 @@ impl Backoff {
     }
 
     /// The stored answer; `None`: ask.
-    pub(super) fn answer(&self, target: Target) -> Option<Answer> {
+    pub(super) fn answer(&self, target: Target) -> Option<StoredAnswer> {
         if !self.is_background || !self.is_backing_off(target) {
             return None;
         }
         let attempt = self.attempts.get(&target)?;
         match &attempt.answer {
-            None => Some(Answer::AsRecorded),
+            None => Some(StoredAnswer::AsRecorded),
             Some(answer) => serde_json::from_str(answer).ok(),
         }
     }
@@ -175,7 +175,7 @@ impl Backoff {
             return None;
         }
         match (self.answer(Target::Article(row.id))?, row.visibility) {
-            (Answer::Article { remote, file: then }, _) => {
+            (StoredAnswer::Article { remote, file: then }, _) => {
                 Some(remote).filter(|_| is_same_file(then, file))
             }
             (_, Visibility::Unpublished) => Some(Remote::Present(last_seen(row, base))),
@@ -186,7 +186,7 @@ impl Backoff {
 
     /// The stored answer about an id that only a file names; `None`: ask.
     pub(super) fn of_unknown_id(&self, id: ArticleId, file: Option<&LocalFile>) -> Option<Remote> {
-        let Answer::Article { remote, file: then } = self.answer(Target::Article(id))? else {
+        let StoredAnswer::Article { remote, file: then } = self.answer(Target::Article(id))? else {
             return None;
         };
         Some(remote).filter(|_| is_same_file(then, file))
@@ -195,7 +195,7 @@ impl Backoff {
     /// Returns the observation of an article that was disabled and is listed, if a probe answered for this revision;
     /// `None`: ask.
     pub(super) fn of_listed(&self, id: ArticleId, seen: &Seen) -> Option<Seen> {
-        let Answer::Article { remote, .. } = self.answer(Target::Article(id))? else {
+        let StoredAnswer::Article { remote, .. } = self.answer(Target::Article(id))? else {
             return None;
         };
         let answered = remote.present().cloned();
@@ -206,13 +206,13 @@ impl Backoff {
     pub(super) fn had_stale_read(&self, article: Target) -> bool {
         let attempt = self.attempts.get(&article);
         let answer = attempt.and_then(|attempt| attempt.answer.as_deref());
-        answer.and_then(|answer| serde_json::from_str(answer).ok()) == Some(Answer::StaleRead)
+        answer.and_then(|answer| serde_json::from_str(answer).ok()) == Some(StoredAnswer::StaleRead)
     }
 
     /// Returns the reason that a category could not be read, and whether the category is another workspace's; `None`:
     /// read it.
     pub(super) fn of_category(&self, id: CategoryId) -> Option<(String, bool)> {
-        let Answer::Category { why, foreign } = self.answer(Target::Category(id))? else {
+        let StoredAnswer::Category { why, foreign } = self.answer(Target::Category(id))? else {
             return None;
         };
         Some((why, foreign))
@@ -252,13 +252,13 @@ pub(super) fn attempts_after(
         let is_asked = before.attempts.contains_key(&target);
         if let Some(answer) = answers.get_mut(&target) {
             // The entry may say more than the answer, for example that the category cannot be read.
-            if let Some(Answer::Article { remote, .. }) = answer {
+            if let Some(StoredAnswer::Article { remote, .. }) = answer {
                 remote.clone_from(entry);
             }
         } else if let Remote::Present(seen) = entry {
             let is_published = seen.visibility == Visibility::Published;
             if is_published == is_asked {
-                answers.insert(target, (!is_published).then_some(Answer::AsRecorded));
+                answers.insert(target, (!is_published).then_some(StoredAnswer::AsRecorded));
             }
         }
     }
@@ -296,8 +296,8 @@ pub(super) fn attempts_after(
 }
 
 /// Returns whether an answer says more than the base and the next listing.
-fn is_kept(target: Target, answer: &Answer, observed: &Observation) -> bool {
-    if let Answer::Article { remote, .. } = answer
+fn is_kept(target: Target, answer: &StoredAnswer, observed: &Observation) -> bool {
+    if let StoredAnswer::Article { remote, .. } = answer
         && *remote == Remote::Gone
     {
         return false;
@@ -307,24 +307,24 @@ fn is_kept(target: Target, answer: &Answer, observed: &Observation) -> bool {
     };
     let row = observed.row(id);
     let is_published = row.is_none_or(|row| row.visibility == Visibility::Published);
-    *answer != Answer::AsRecorded || !is_published
+    *answer != StoredAnswer::AsRecorded || !is_published
 }
 
 fn attempt(
     target: Target,
-    answer: &Answer,
+    answer: &StoredAnswer,
     observed: &Observation,
     before: &Backoff,
 ) -> serde_json::Result<Attempt> {
     let is_recorded = match (target, answer) {
-        (Target::Article(id), Answer::Article { remote, .. }) => {
+        (Target::Article(id), StoredAnswer::Article { remote, .. }) => {
             let row = observed.row(id);
             row.is_some_and(|row| Remote::Present(Seen::recorded(row)) == *remote)
         }
-        _ => *answer == Answer::AsRecorded,
+        _ => *answer == StoredAnswer::AsRecorded,
     };
     let failures = match (target, answer) {
-        (Target::Category(_), Answer::Category { .. }) => {
+        (Target::Category(_), StoredAnswer::Category { .. }) => {
             let known = before.attempts.get(&target);
             known.map_or(1, |known| known.failures.saturating_add(1))
         }

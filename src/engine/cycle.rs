@@ -10,7 +10,7 @@ use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::observe::{bodies, is_enough, is_first_pull, observe, record_unknown_articles};
 use crate::engine::open_actions::forget_restored;
-use crate::engine::pending::creations::end_taken;
+use crate::engine::pending::creations::end_at_taken_places;
 use crate::engine::pending::settle_pending;
 use crate::engine::report::Report;
 use crate::engine::settings::{CycleRequest, InMotion, Look};
@@ -84,13 +84,14 @@ async fn run_cycle<S: Service, D: Disk>(
         settle_pending(engine).await?;
     }
     if !recovered.open.is_empty() {
-        // Paths with an open journal entry are excluded: their state is neither an edit nor a removal by a person.
+        // A look at some paths also sees the paths in motion, so everything is looked at.
         widen_look(engine);
+        // Paths with an open journal entry are excluded: their state is neither an edit nor a removal by a person.
         let request = Arc::make_mut(&mut engine.request);
         request.in_motion.paths.extend(recovered.open);
     }
     let (plan, mut observed) = decide(engine).await?;
-    let is_first_pull = is_first_pull(&observed);
+    let was_first_pull = is_first_pull(&observed);
     report.missing = std::mem::take(&mut observed.mirror.missing);
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
@@ -102,7 +103,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     forget_parked(&mut engine.store, &plan, &observed)?;
     forget_restored(&mut engine.store, &observed)?;
-    end_taken(&mut engine.store, &observed)?;
+    end_at_taken_places(&mut engine.store, &observed)?;
     let summary = PlanSummary::of(&plan, &observed);
     if let Some(why) = other_checkout(&*engine.git).await {
         return Ok(Some(Stop::of_git(&why)));
@@ -129,7 +130,7 @@ async fn run_cycle<S: Service, D: Disk>(
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
-    if is_first_pull {
+    if was_first_pull {
         record_unknown_articles(&mut engine.store, &observed)?;
     }
     note_rollbacks(&mut engine.store, &observed, report)?;
@@ -202,7 +203,7 @@ fn plan_for<S: Service, D: Disk>(
         action.id.is_some_and(|id| older.contains(&id))
             && !facts.approved.contains(&action.fingerprint())
     });
-    observed.older = gone_back.filter_map(|action| action.id).collect();
+    observed.gone_back = gone_back.filter_map(|action| action.id).collect();
     if let Some(doubt) = &observed.doubt {
         reconcile::guard::hold_restores(&mut plan, doubt);
     }

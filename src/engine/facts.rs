@@ -7,7 +7,7 @@
 //!   so that a restart does not end the roll-back.
 
 use crate::engine::Engine;
-use crate::engine::behind::by_git;
+use crate::engine::by_git::by_git;
 use crate::engine::first_sync::asks_for_categories;
 use crate::engine::observation::{IGNORE_RULES, Observation};
 use crate::engine::open_actions::{self, OpenAction};
@@ -25,11 +25,8 @@ use crate::state::home::Fit;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A day in milliseconds.
-const DAY: i64 = 24 * 60 * 60 * 1000;
-
 /// The time for which a refused action is not tried again, in milliseconds.
-pub(super) const REFUSAL_EXPIRES: u64 = 24 * 60 * 60 * 1000;
+pub(super) const REFUSAL_EXPIRES: i64 = Timestamp::DAY;
 
 /// Gathers the facts for a plan.
 pub(super) fn facts<S: Service, D: Disk>(
@@ -45,7 +42,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let parked = store.parked()?.into_iter().filter(is_fresh);
     let held = open_actions::held(store)?;
     let mut duels = BTreeSet::new();
-    for settle in settled(plan).filter(|settle| settle.sends()) {
+    for settle in settles(plan).filter(|settle| settle.sends()) {
         if observed.row(settle.id).is_some() && is_duel(store, settle)? {
             duels.insert(settle.id);
         }
@@ -55,7 +52,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     Ok(Facts {
         deletions: deletions(engine, plan, observed)?,
         doubt: observed.doubt.clone(),
-        rollbacks: rollbacks(store, settled(plan), observed)?,
+        rollbacks: rollbacks(store, settles(plan), observed)?,
         duels,
         parked: parked.collect(),
         git: by_git(store, &*engine.git, plan, observed, &held)?,
@@ -156,13 +153,13 @@ fn is_duel(store: &Store, settle: &Settle) -> anyhow::Result<bool> {
 }
 
 /// Returns the articles whose two sides the plan brings together.
-fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
+fn settles(plan: &Plan) -> impl Iterator<Item = &Settle> {
     plan.actions.iter().filter_map(Action::as_settle)
 }
 
 /// Returns the held actions whose hold stays until a person decides, although its cause may have gone.
 fn sticky_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, ArticleId)> {
-    let counted = |rule| {
+    let is_sticky = |rule| {
         matches!(
             rule,
             HoldRule::MassDeletion
@@ -173,7 +170,7 @@ fn sticky_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, ArticleId)> {
     };
     held.iter()
         .filter_map(|held| Some((held.rule?, held.id?)))
-        .filter(|(rule, _)| counted(*rule))
+        .filter(|(rule, _)| is_sticky(*rule))
         .collect()
 }
 
@@ -208,7 +205,7 @@ fn deletions<S, D: Disk>(
     for side in sides {
         let since = |age| store.deletions_since(store.now().before(age), side);
         let earlier = Earlier {
-            day: number(since(DAY)?),
+            day: number(since(Timestamp::DAY)?),
             at_once: number(since(AT_ONCE)?),
         };
         match side {
@@ -243,11 +240,11 @@ const RECENT: i64 = 60 * 60 * 1000;
 /// Finds the articles that the plan takes back to an older version on either side.
 pub(super) fn rollbacks<'p>(
     store: &Store,
-    settled: impl Iterator<Item = &'p Settle>,
+    settles: impl Iterator<Item = &'p Settle>,
     observed: &Observation,
 ) -> anyhow::Result<Rollbacks> {
     let mut rollbacks = Rollbacks::default();
-    for settle in settled {
+    for settle in settles {
         let Some(row) = observed.row(settle.id) else {
             continue;
         };
@@ -281,13 +278,13 @@ pub(super) fn note_rollbacks(
     observed: &Observation,
     report: &Report,
 ) -> anyhow::Result<()> {
-    if observed.older.is_empty() || observed.request.cause != Cause::Background {
+    if observed.gone_back.is_empty() || observed.request.cause != Cause::Background {
         return Ok(());
     }
     let sent = report.actions.iter();
     let sent = sent.filter(|line| line.status == Status::Done && line.side != Side::Local);
     let sent = sent.filter_map(|line| line.id);
-    let sent = sent.filter(|id| observed.older.contains(id));
+    let sent = sent.filter(|id| observed.gone_back.contains(id));
     let mut rows = recent(store)?;
     rows.extend(sent.map(|id| (id, store.now())));
     let rows = rows.into_iter();

@@ -6,7 +6,7 @@
 
 mod apply;
 mod backoff;
-mod behind;
+mod by_git;
 pub mod compare;
 mod cycle;
 mod ending;

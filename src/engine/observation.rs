@@ -38,12 +38,12 @@ pub(super) enum Extent {
 
 /// A moment, to tell its age. The time in which the machine sleeps counts, and a clock that was set back makes it old.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Moment {
+pub(super) struct SeenAt {
     at: Instant,
     wall: SystemTime,
 }
 
-impl Moment {
+impl SeenAt {
     pub(super) fn now() -> Self {
         Self {
             at: Instant::now(),
@@ -61,27 +61,33 @@ impl Moment {
 pub(super) struct Observation {
     /// The rows to compare both sides with.
     pub(super) base: Base,
-    /// The request of the cycle.
+    /// The request of the look; the cycle may have widened its own since.
     pub(super) request: Arc<CycleRequest>,
+    /// The files and folders.
     pub(super) local: LocalSnapshot,
+    /// The articles and categories.
     pub(super) remote: RemoteSnapshot,
+    /// The files of the articles, and the folders of the categories.
     pub(super) paired: Paired,
-    pub(super) mirror: MirrorSide,
-    pub(super) service: ServiceSide,
+    /// Facts about the mirror besides the files.
+    pub(super) mirror: MirrorFacts,
+    /// Facts about the service besides the articles.
+    pub(super) service: ServiceFacts,
     /// The time at which the service's versions were seen.
-    pub(super) seen_at: Moment,
+    pub(super) seen_at: SeenAt,
     /// The extent of the look.
     pub(super) extent: Extent,
     /// The reason that nothing may be deleted, if a part of the look failed.
     pub(super) doubt: Option<String>,
-    /// Articles to be settled whose file equals an older version. Released ones are left out.
-    pub(super) older: BTreeSet<ArticleId>,
+    /// Articles to be settled whose file went back to an older version. Approved ones are left out.
+    pub(super) gone_back: BTreeSet<ArticleId>,
+    /// The files and articles that are left out, with the reasons.
     pub(super) problems: Vec<Problem>,
 }
 
 /// The facts about the mirror that a plan needs when it is applied, besides the files.
 #[derive(Default)]
-pub(super) struct MirrorSide {
+pub(super) struct MirrorFacts {
     /// Stamps of the files that were scanned.
     pub(super) stamps: BTreeMap<Place, Stamp>,
     pub(super) category_stamps: BTreeMap<String, Stamp>,
@@ -100,7 +106,7 @@ pub(super) struct MirrorSide {
 
 /// The facts about the service that a plan needs when it is applied, besides the articles.
 #[derive(Default)]
-pub(super) struct ServiceSide {
+pub(super) struct ServiceFacts {
     /// The validator for the next listing, if this cycle leaves nothing open.
     pub(super) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
@@ -121,7 +127,7 @@ pub(super) struct ServiceSide {
     pub(super) not_fetched: usize,
 }
 
-impl ServiceSide {
+impl ServiceFacts {
     /// Counts a server error about one article, and returns whether the cycle sends no more requests.
     pub(super) fn count_server_error(&mut self) -> bool {
         self.server_errors += 1;

@@ -12,14 +12,17 @@ use std::time::Duration;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// A day in milliseconds.
+    pub const DAY: i64 = 24 * 60 * 60 * 1000;
+
     /// Returns the milliseconds since `earlier`; zero if the clock went back.
     pub fn millis_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 
     /// Returns whether the time is less than `millis` ago. A time in the future is not: the clock went back since.
-    pub fn is_recent(self, now: Self, millis: u64) -> bool {
-        self <= now && now.millis_since(self) < millis
+    pub fn is_recent(self, now: Self, millis: i64) -> bool {
+        self <= now && now.0.saturating_sub(self.0) < millis
     }
 
     /// Returns the time `millis` earlier.

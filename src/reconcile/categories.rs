@@ -189,7 +189,7 @@ fn meet_category(
         write,
         seen: remote.clone(),
         revision: revision.clone(),
-        unsent: way.unsent,
+        base_if_unsent: way.base_if_unsent,
         send: way.pushed,
     };
     category_settle(planner, row, settle, &way.pulled);
@@ -218,7 +218,7 @@ fn category_settle(
     if fields.is_empty() && !settle.write {
         let known = row.is_some_and(|row| {
             row.folder == settle.to
-                && row.local == settle.unsent
+                && row.local == settle.base_if_unsent
                 && row.remote == settle.seen
                 && row.revision == settle.revision
         });
@@ -363,7 +363,7 @@ fn folder_gone(
     let step = Step::SettleCategory(Box::new(SettleCategory {
         from: Some(folder.to_owned()),
         file: row.local.clone(),
-        unsent: row.local.clone(),
+        base_if_unsent: row.local.clone(),
         ..SettleCategory::as_seen(row.id, version, revision)
     }));
     let mut action = Action::new(Kind::Forget, Side::Local, None, folder, step);

@@ -35,11 +35,11 @@ pub struct ThreeWay<V> {
     /// The merged body, if the merge produced a new body.
     pub body: Option<(TextDigest, Arc<str>)>,
     /// The base's local version while nothing has been sent: the old version with the pulled fields.
-    pub unsent: V,
+    pub base_if_unsent: V,
 }
 
 impl<V: Texts> ThreeWay<V> {
-    fn new(merged: &V, unsent: &V) -> Self {
+    fn new(merged: &V, base_if_unsent: &V) -> Self {
         Self {
             merged: merged.clone(),
             pulled: Vec::new(),
@@ -47,7 +47,7 @@ impl<V: Texts> ThreeWay<V> {
             agreed: Vec::new(),
             clashes: Vec::new(),
             body: None,
-            unsent: unsent.clone(),
+            base_if_unsent: base_if_unsent.clone(),
         }
     }
 
@@ -72,12 +72,12 @@ impl<V: Texts> ThreeWay<V> {
                 (false, false) => {}
                 (false, true) => {
                     out.merged.take(field, remote);
-                    out.unsent.take(field, remote);
+                    out.base_if_unsent.take(field, remote);
                     out.pulled.push(field);
                 }
                 // An edit that arrives at the service's own form of the last write needs no sending.
                 (true, _) if equal => {
-                    out.unsent.take(field, remote);
+                    out.base_if_unsent.take(field, remote);
                     out.agreed.push(field);
                 }
                 (true, false) => out.pushed.push(field),
@@ -90,7 +90,7 @@ impl<V: Texts> ThreeWay<V> {
     /// Settles every clash in favour of one side.
     pub fn settle_clashes(&mut self, remote: &V, remote_wins: impl Fn(Field) -> bool) {
         for (field, _) in std::mem::take(&mut self.clashes) {
-            self.unsent.take(field, remote);
+            self.base_if_unsent.take(field, remote);
             if remote_wins(field) {
                 self.merged.take(field, remote);
                 self.pulled.push(field);
@@ -131,7 +131,7 @@ pub fn three_way(
         Some(TextMerge::Merged(merged)) => {
             let digest = TextDigest::of(&merged);
             out.merged.text = digest;
-            out.unsent.text = if has_clash { remote.text } else { digest };
+            out.base_if_unsent.text = if has_clash { remote.text } else { digest };
             if has_clash && digest != local.text {
                 out.pulled.push(Field::Text);
             }

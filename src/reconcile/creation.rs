@@ -95,8 +95,8 @@ pub(super) fn new_file_for(
         write: true,
         send: Vec::new(),
         send_enabled: None,
-        unsent: seen.version.clone(),
-        unsent_flags: file_flags,
+        base_if_unsent: seen.version.clone(),
+        base_flags_if_unsent: file_flags,
         seen,
         ends_conflict: world.base.conflicts.contains_key(&id),
     })

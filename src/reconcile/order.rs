@@ -24,8 +24,8 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
         let is_wanted = if let Step::RemoveFile { place, .. } = &action.step {
             names.contains(&name(place))
         } else {
-            let left = address_left(action).filter(|_| action.held.is_none());
-            left.is_some_and(|address| addresses.contains(&address))
+            let freed = freed_address(action).filter(|_| action.held.is_none());
+            freed.is_some_and(|address| addresses.contains(&address))
         };
         // There are no circles: `wait` has held the actions that wait for each other. The limit keeps a mistake there
         // from becoming an endless loop.
@@ -156,7 +156,7 @@ pub fn takes(action: &Action) -> Option<Address> {
 }
 
 /// Returns the address that is free once an action is done, if any.
-pub fn address_left(action: &Action) -> Option<Address> {
+pub fn freed_address(action: &Action) -> Option<Address> {
     if let Step::DeleteArticle { seen, .. } = &action.step {
         return Some(address(&seen.version));
     }
@@ -181,7 +181,7 @@ fn about(action: &Action) -> Option<Holder> {
 
 /// Returns the article or category whose address an action frees, if any.
 pub(super) fn holder_leaving(action: &Action) -> Option<Holder> {
-    address_left(action).and_then(|_| about(action))
+    freed_address(action).and_then(|_| about(action))
 }
 
 /// Returns the holder that must leave an address before an action can be done.

@@ -137,7 +137,8 @@ pub enum HoldRule {
     NearCategory,
     /// A new category at the first sync; released by `approve`.
     NewCategory,
-    /// The observation is not enough: a part of it failed, or another look is needed. The next cycle tries again.
+    /// The observation is not enough: a part of it failed, the article was not read, or a second look must confirm new
+    /// ignore rules. The next cycle tries again.
     Doubt,
     /// Another writer changes the same article back and forth.
     ForeignWriter,
@@ -247,9 +248,9 @@ pub struct Settle {
     /// The service's version on which the decision is based.
     pub seen: Seen,
     /// The base's local version while nothing has been sent: the old version with the pulled fields.
-    pub unsent: Version,
+    pub base_if_unsent: Version,
     /// The base's local flags while nothing has been sent: an unsent wish stays a wish.
-    pub unsent_flags: Flags,
+    pub base_flags_if_unsent: Flags,
     /// Whether this step settles a conflict of the article.
     pub ends_conflict: bool,
 }
@@ -274,7 +275,7 @@ pub struct SettleCategory {
     /// Its revision.
     pub revision: Revision,
     /// The base's local version while nothing has been sent.
-    pub unsent: CategoryVersion,
+    pub base_if_unsent: CategoryVersion,
 }
 
 /// Two versions that a person has to choose from.
@@ -357,7 +358,7 @@ impl SettleCategory {
             file: seen.clone(),
             write: false,
             send: Vec::new(),
-            unsent: seen.clone(),
+            base_if_unsent: seen.clone(),
             seen,
             revision,
         }

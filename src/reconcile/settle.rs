@@ -54,8 +54,8 @@ pub(super) fn settle_article(
             flags: flags.remote,
             ..seen.clone()
         },
-        unsent: way.unsent,
-        unsent_flags: flags.unsent,
+        base_if_unsent: way.base_if_unsent,
+        base_flags_if_unsent: flags.base_if_unsent,
         ends_conflict: planner.world.base.conflicts.contains_key(&id),
         send: way.pushed,
         before: Some(LocalFile {
@@ -153,8 +153,8 @@ fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: S
             && row.revision == settle.seen.revision
             && row.visibility == settle.seen.visibility
             && row.remote == settle.seen.version
-            && row.local == settle.unsent
-            && row.file_flags == settle.unsent_flags
+            && row.local == settle.base_if_unsent
+            && row.file_flags == settle.base_flags_if_unsent
             && row.remote_flags == settle.seen.flags
     });
     if !known {
@@ -243,7 +243,7 @@ struct FlagChange {
     /// The value of `enabled` to send, if any.
     send: Option<bool>,
     /// The base's file flags while nothing has been sent.
-    unsent: Flags,
+    base_if_unsent: Flags,
 }
 
 /// Returns the changes of the flags of an article that both sides have.
@@ -262,17 +262,17 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
         file: file.flags,
         remote: shown,
         send: None,
-        unsent: file.flags,
+        base_if_unsent: file.flags,
     };
     let wish = file.flags.or(planner.world.policy.new_articles).enabled;
     let wished = row.is_some() && file.flags.enabled != was.enabled;
     if wished && wish != shown.enabled {
         change.send = wish;
-        change.unsent.enabled = was.enabled;
+        change.base_if_unsent.enabled = was.enabled;
     } else if !wished && shown.enabled != known.enabled {
         let on = shown.enabled;
         change.file.enabled = on.and_then(|on| flag_line(file.flags.enabled, on, true));
-        change.unsent.enabled = change.file.enabled;
+        change.base_if_unsent.enabled = change.file.enabled;
     }
     // Removing `draft: true` is a wish to publish, as is `draft: false`.
     let unfulfilled = match file.flags.draft {
@@ -285,7 +285,7 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
         } else {
             "`draft` cannot be changed through the API: publish the article in the dashboard"
         };
-        change.unsent.draft = was.draft;
+        change.base_if_unsent.draft = was.draft;
         // Whoever asks for a draft does not ask for a public article.
         if file.flags.draft == Some(true) && change.send == Some(true) {
             change.send = None;
@@ -294,7 +294,7 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
     } else if shown.draft != known.draft {
         let on = shown.draft;
         change.file.draft = on.and_then(|on| flag_line(file.flags.draft, on, false));
-        change.unsent.draft = change.file.draft;
+        change.base_if_unsent.draft = change.file.draft;
     }
     change
 }

@@ -3,7 +3,7 @@
 //! SQLite gives `-wal` and `-shm` the permissions of the database, so the database is made private before it holds
 //! anything. The content of the database is not known here.
 
-use super::{Outcome, StateError};
+use super::{StateError, StateResult};
 use crate::files::if_there;
 use std::{
     ffi::OsString,
@@ -27,7 +27,7 @@ pub fn identity(path: &Path) -> io::Result<Identity> {
 /// Returns the database's path below a folder that exists.
 ///
 /// Links in the folder's path are resolved, so that a link in place of the database can be refused.
-pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
+pub(super) fn locate(dir: &Path) -> StateResult<PathBuf> {
     match fs::canonicalize(dir) {
         Ok(real) => regular(real.join(FILE)),
         Err(error) => Err(StateError::io(error).at(Some(&dir.join(FILE)))),
@@ -35,7 +35,7 @@ pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
 }
 
 /// Refuses anything but a file or a link: SQLite would wait for a pipe without end. A link is refused at the opening.
-fn regular(path: PathBuf) -> Outcome<PathBuf> {
+fn regular(path: PathBuf) -> StateResult<PathBuf> {
     match fs::symlink_metadata(&path) {
         Ok(found) if !found.is_file() && !found.is_symlink() => {
             Err(StateError::corrupt("it is not a regular file").at(Some(&path)))

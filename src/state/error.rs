@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The outcome of one use of the state.
-pub type Outcome<T> = Result<T, StateError>;
+pub type StateResult<T> = Result<T, StateError>;
 
 /// The kind of a failure.
 #[derive(Clone, PartialEq, Eq, Debug)]

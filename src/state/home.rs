@@ -7,7 +7,7 @@
 //! copy or a backup, neither matches. A state gets its id before its first article. So a state that has articles and no
 //! id is from an earlier kbsync, or lost its id, and counts as made for another folder.
 
-use super::{Outcome, StateError, Store, disk};
+use super::{StateError, StateResult, Store, disk};
 use crate::files::{self, if_there};
 use crate::model::Timestamp;
 use std::{
@@ -45,7 +45,7 @@ pub enum Fit {
 
 impl Home {
     /// Reads the identity of a mirror's folder. `user_state_dir` is the user's own state directory.
-    pub fn of(folder: &Path, user_state_dir: &Path) -> Outcome<Self> {
+    pub fn of(folder: &Path, user_state_dir: &Path) -> StateResult<Self> {
         let fail = |source| StateError::io(source).at(Some(folder));
         let path = fs::canonicalize(folder).map_err(fail)?;
         let (device, inode) = disk::identity(&path).map_err(fail)?;
@@ -62,7 +62,7 @@ impl Home {
     }
 
     /// Compares a state with the folder.
-    pub fn fit(&self, store: &Store) -> Outcome<Fit> {
+    pub fn fit(&self, store: &Store) -> StateResult<Fit> {
         let Some(id) = store.meta(ID)? else {
             return Ok(if store.has_articles()? {
                 Fit::Elsewhere
@@ -87,7 +87,7 @@ impl Home {
     }
 
     /// Binds a state to the folder. A state from elsewhere gets a new id: its original folder may still use the old id.
-    pub fn bind(&self, store: &mut Store, now: Timestamp) -> Outcome<()> {
+    pub fn bind(&self, store: &mut Store, now: Timestamp) -> StateResult<()> {
         let known = match self.fit(store)? {
             Fit::Bound if store.meta(INODE)?.as_ref() == Some(&self.inode) => return Ok(()),
             Fit::Bound | Fit::Unwritten => store.meta(ID)?.and_then(|id| id.parse().ok()),
@@ -104,7 +104,7 @@ impl Home {
     }
 
     /// Returns whether the record of this id names this folder's path.
-    fn is_recorded(&self, id: &str) -> Outcome<bool> {
+    fn is_recorded(&self, id: &str) -> StateResult<bool> {
         // A foreign state may contain any text here: only a UUID may become a file name.
         let Ok(id) = id.parse::<Uuid>() else {
             return Ok(false);

@@ -5,7 +5,7 @@
 //! - There is no way back: a database with more steps than we know is refused.
 //! - A process that only reads takes the steps in a copy: the older database stays as it is.
 
-use super::{ErrorKind, Outcome, StateError};
+use super::{ErrorKind, StateError, StateResult};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 /// Reads how many steps a database has taken.
@@ -15,7 +15,7 @@ fn version(conn: &Connection) -> rusqlite::Result<i64> {
 
 /// Refuses triggers and views. The schema has none; in a state from elsewhere they would run as a part of our own
 /// writes and reads.
-pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
+pub(super) fn refuse_programs(conn: &Connection) -> StateResult<()> {
     let found: Option<String> = conn
         .query_row(
             "SELECT type || ' ' || name FROM main.sqlite_schema WHERE type IN ('trigger', 'view')",
@@ -33,7 +33,7 @@ pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
 }
 
 /// Takes the steps that are missing.
-pub(super) fn take_steps(conn: &mut Connection, steps: &[&str]) -> Outcome<()> {
+pub(super) fn take_steps(conn: &mut Connection, steps: &[&str]) -> StateResult<()> {
     if taken(conn, steps)? == steps.len() {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub(super) fn take_steps(conn: &mut Connection, steps: &[&str]) -> Outcome<()> {
 }
 
 /// Counts the steps that a database has taken. Refuses a database that we cannot carry forward.
-pub(super) fn taken(conn: &Connection, steps: &[&str]) -> Outcome<usize> {
+pub(super) fn taken(conn: &Connection, steps: &[&str]) -> StateResult<usize> {
     let (found, known) = (version(conn)?, count(steps));
     if found > known {
         return Err(StateError::new(ErrorKind::Newer { found, known }));

@@ -19,7 +19,7 @@ mod schema;
 pub mod store;
 
 pub use disk::{Identity, identity, is_remote};
-pub use error::{ErrorKind, Outcome, StateError};
+pub use error::{ErrorKind, StateError, StateResult};
 pub use store::{Store, Writing};
 
 use crate::model::path::CATEGORY_FILE;
@@ -167,7 +167,7 @@ pub enum PendingRequest {
     CreateArticle(Creation),
     /// A request for an article that exists: a look shows whether it arrived.
     #[serde(untagged)]
-    Change(PutOrDelete),
+    PutOrDelete(PutOrDelete),
 }
 
 /// A PUT or DELETE of an article.

@@ -4,13 +4,11 @@
 use super::category_files::{NewYaml, scanned_yaml, settle_here, write_yaml};
 use super::guard_read::mark_for_reading;
 use super::record::category_row;
-use super::{ApplyState, NotDone, StepResult, failed, not_done, park};
+use super::{ApplyState, NotDone, StepResult, failed, park, park_or_fail};
 use crate::engine::Engine;
 use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
-use crate::engine::pending::{
-    MAX_RETRIES, may_repeat, post_until_answered, wait_to_repeat, worth_another_look,
-};
+use crate::engine::pending::{MAX_RETRIES, may_repeat, post_until_answered, wait_to_repeat};
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
 use crate::model::path::CATEGORY_FILE;
@@ -18,6 +16,7 @@ use crate::model::{CategoryId, CategoryVersion, Field, Place, Side, Texts};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, Listed, NewCategory, Purpose, RemoteCategory, Service,
+    ServiceError,
 };
 use crate::state::Deed;
 use std::time::Duration;
@@ -55,7 +54,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
             return Err(park(&mut engine.store, action, error.to_string(), true));
         }
     }
-    Err(not_done(&mut engine.store, action, error, state))
+    Err(park_or_fail(&mut engine.store, action, error, state))
 }
 
 fn category_created<D: Disk>(
@@ -157,7 +156,7 @@ async fn send_category<S: Service, D: Disk>(
         }
         // The next cycle reads the category, and sees the outcome.
         Err(error) if error.response_lost => Err(failed(error)),
-        Err(error) => Err(not_done(&mut engine.store, action, error, state)),
+        Err(error) => Err(park_or_fail(&mut engine.store, action, error, state)),
     }
 }
 
@@ -232,7 +231,7 @@ async fn put_category<S: Service, D: Disk>(
     loop {
         let error = match engine.service.update_category(settle.id, &patch).await {
             Ok(category) => return Ok(Some(category)),
-            Err(error) if worth_another_look(&error) && tries < MAX_RETRIES => error,
+            Err(error) if needs_look(&error) && tries < MAX_RETRIES => error,
             Err(error) => return Err(error),
         };
         tries += 1;
@@ -250,4 +249,9 @@ async fn put_category<S: Service, D: Disk>(
             return Err(error);
         }
     }
+}
+
+/// Returns whether a failed PUT is worth a look: it may have arrived, or may be sent again after a wait.
+fn needs_look(error: &ServiceError) -> bool {
+    may_repeat(error) || error.response_lost && error.kind != ErrorKind::Unauthorized
 }

@@ -224,7 +224,8 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     Ok(())
 }
 
-/// Removes a copy, unless somebody edited it. Returns `false` for an edited copy.
+/// Removes a copy, unless somebody edited it. Returns `false` for an edited copy. A copy that cannot be read or removed
+/// counts as removed: it may be unedited, and the log says that it stays.
 fn remove_copy<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,

@@ -4,7 +4,7 @@
 //! category. So after a lost response the POST is sent again, in this cycle or a later one, and a 422 means that an
 //! earlier try may have arrived. The next listing shows whether it did (`pending::creations`).
 
-use super::{ApplyState, NotDone, StepResult, not_done, park};
+use super::{ApplyState, NotDone, StepResult, park, park_or_fail};
 use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::journal::Journal;
@@ -132,7 +132,7 @@ async fn post<S: Service, D: Disk>(
         );
         return Err(NotDone::Overtaken(reason));
     }
-    Err(not_done(&mut engine.store, new.action, error, state))
+    Err(park_or_fail(&mut engine.store, new.action, error, state))
 }
 
 /// Stores the content to send. It goes to the address of the first try, because only that slug shows whether a try

@@ -16,7 +16,7 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Deed, Deletion, Outcome, PutOrDelete, RowChange, SeenVersion};
+use crate::state::{Deed, Deletion, PutOrDelete, RowChange, SeenVersion, StateResult};
 
 /// Deletes an article whose file was removed.
 pub(super) async fn delete_article<S: Service, D: Disk>(
@@ -112,7 +112,7 @@ pub(super) fn forget_article<D: Disk>(
 }
 
 /// Returns whether a person approved exactly this deletion: then it does not count against the daily limit.
-pub(super) fn was_approved(store: &Store, action: &Action) -> Outcome<bool> {
+pub(super) fn was_approved(store: &Store, action: &Action) -> StateResult<bool> {
     let mark = action.fingerprint();
     let approvals = store.approvals()?;
     Ok(approvals

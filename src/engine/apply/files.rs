@@ -20,8 +20,8 @@ use crate::state::{RowChange, SeenVersion};
 /// Files in one batch.
 const BATCH: usize = 2048;
 
-/// One file on its way.
-struct Job<'a> {
+/// The file of one action, from its staging to its row.
+struct FileStep<'a> {
     action: &'a Action,
     settle: &'a Settle,
     /// The file that is replaced.
@@ -63,10 +63,10 @@ pub(super) fn settle_first_half<D: Disk>(
     let mut settle = settle.clone();
     settle.send.clear();
     settle.send_enabled = None;
-    let mut job = prepare(journal, action, &settle, Durability::Now, state)?;
-    carry_out(journal, std::slice::from_mut(&mut job), false, state)?;
+    let mut step = prepare(journal, action, &settle, Durability::Now, state)?;
+    carry_out(journal, std::slice::from_mut(&mut step), false, state)?;
     // A save within the same clock tick keeps the stamp.
-    state.observed.mirror.racy.extend(job.outcome?);
+    state.observed.mirror.racy.extend(step.outcome?);
     Ok(())
 }
 
@@ -82,7 +82,7 @@ fn settle_batch<D: Disk>(
     } else {
         Durability::Now
     };
-    let mut jobs = Vec::with_capacity(actions.len());
+    let mut steps = Vec::with_capacity(actions.len());
     for action in actions {
         let Step::Settle(settle) = &action.step else {
             continue;
@@ -91,18 +91,18 @@ fn settle_batch<D: Disk>(
             state.say(action, status, Some(reason));
             continue;
         }
-        let job = prepare(journal, action, settle, durability, state)?;
-        if let Err(why) = &job.outcome {
+        let step = prepare(journal, action, settle, durability, state)?;
+        if let Err(why) = &step.outcome {
             state.obstacles.note(why);
         }
-        jobs.push(job);
+        steps.push(step);
     }
-    carry_out(journal, &mut jobs, true, state)?;
-    let done = jobs.iter().filter(|job| job.outcome.is_ok());
-    let done: Vec<&Action> = done.map(|job| job.action).collect();
+    carry_out(journal, &mut steps, true, state)?;
+    let done = steps.iter().filter(|step| step.outcome.is_ok());
+    let done: Vec<&Action> = done.map(|step| step.action).collect();
     forget_refusals_and_approvals(journal.store, &done)?;
-    for job in jobs {
-        report_step(teller, job.action, job.outcome.map(|_stamp| None), state)?;
+    for step in steps {
+        report_step(teller, step.action, step.outcome.map(|_stamp| None), state)?;
     }
     Ok(())
 }
@@ -113,8 +113,8 @@ fn prepare<'a, D: Disk>(
     settle: &'a Settle,
     durability: Durability,
     state: &ApplyState<'_>,
-) -> anyhow::Result<Job<'a>> {
-    let mut job = Job {
+) -> anyhow::Result<FileStep<'a>> {
+    let mut step = FileStep {
         action,
         settle,
         old: None,
@@ -123,38 +123,38 @@ fn prepare<'a, D: Disk>(
         outcome: Ok(None),
     };
     if !settle.touches_file() {
-        job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
-        return Ok(job);
+        step.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
+        return Ok(step);
     }
-    match stage(journal, &mut job, durability, state) {
+    match stage(journal, &mut step, durability, state) {
         Err(NotDone::Broken(error)) => return Err(error),
-        outcome => job.outcome = outcome,
+        outcome => step.outcome = outcome,
     }
-    Ok(job)
+    Ok(step)
 }
 
-/// Stages the new file of a job, unless it equals the present one, whose stamp is returned.
+/// Stages the new file of a step, unless it equals the present one, whose stamp is returned.
 fn stage<D: Disk>(
     journal: &mut Journal<'_, D>,
-    job: &mut Job<'_>,
+    step: &mut FileStep<'_>,
     durability: Durability,
     state: &ApplyState<'_>,
 ) -> Result<Option<Stamp>, NotDone> {
-    let settle = job.settle;
+    let settle = step.settle;
     let Rendered { bytes, old } = rendered(journal, settle, state)?;
     let moves = settle.from().filter(|from| **from != settle.to);
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
     let known = old.as_ref().map(|(known, _)| *known);
-    job.old = old;
+    step.old = old;
     if let Some(known) = known.filter(|_| same) {
         // With the scanned stamp, the next look reads a file that was saved since, and stores it in the history.
-        job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
+        step.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
         return Ok(Some(known.stamp));
     }
     let over = known.filter(|_| moves.is_none());
     let mut change = journal.stage(&settle.to, &bytes, over, moves, durability)??;
     change.file.leaves = moves.cloned().zip(known);
-    job.change = Some(change);
+    step.change = Some(change);
     Ok(None)
 }
 
@@ -162,37 +162,38 @@ fn stage<D: Disk>(
 /// later.
 fn carry_out<D: Disk>(
     journal: &mut Journal<'_, D>,
-    jobs: &mut [Job<'_>],
+    steps: &mut [FileStep<'_>],
     whole: bool,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // Rows without a change of a file.
     let mut alone = Vec::new();
-    let is_alone = |job: &&mut Job<'_>| job.change.is_none() && job.outcome.is_ok();
-    let kept: Vec<_> = jobs.iter_mut().filter(is_alone).collect();
-    let places: Vec<&Place> = kept.iter().map(|job| &job.settle.to).collect();
+    let is_alone = |step: &&mut FileStep<'_>| step.change.is_none() && step.outcome.is_ok();
+    let kept: Vec<_> = steps.iter_mut().filter(is_alone).collect();
+    let places: Vec<&Place> = kept.iter().map(|step| &step.settle.to).collect();
     if let Err(error) = journal.sync_files(&places) {
-        for job in kept {
-            job.outcome = Err((&error).into());
+        for step in kept {
+            step.outcome = Err((&error).into());
         }
     }
-    for (index, job) in jobs.iter_mut().enumerate() {
-        if job.outcome.is_err() {
+    for (index, step) in steps.iter_mut().enumerate() {
+        if step.outcome.is_err() {
             continue;
         }
-        let rows = job.rows(whole, state);
-        if let Some(mut change) = job.change.take() {
+        let rows = step.rows(whole, state);
+        if let Some(mut change) = step.change.take() {
             touched.push(index);
-            change.history = job.replaced();
+            change.history = step.replaced();
             change.rows = rows;
-            change.matches_row = job.is_agreed();
+            change.matches_row = step.is_agreed();
             changes.push(change);
             continue;
         }
         alone.extend(rows);
     }
     let done = journal.change_files(&changes)?;
+    // After a kill here, the next plan has these rows again.
     if !alone.is_empty() {
         journal
             .store
@@ -203,7 +204,7 @@ fn carry_out<D: Disk>(
         if stamp.is_ok() {
             true_rows.extend(change.rows);
         }
-        jobs[index].outcome = stamp.map(Some).map_err(NotDone::from);
+        steps[index].outcome = stamp.map(Some).map_err(NotDone::from);
     }
     // The base in memory, and the cycle's knowledge of the files.
     for row in true_rows {
@@ -211,16 +212,16 @@ fn carry_out<D: Disk>(
             state.observed.base.articles.insert(row.id, *row);
         }
     }
-    for job in jobs {
-        if let Ok(Some(stamp)) = job.outcome {
+    for step in steps {
+        if let Ok(Some(stamp)) = step.outcome {
             let stamps = &mut state.observed.mirror.stamps;
-            stamps.insert(job.settle.to.clone(), stamp);
+            stamps.insert(step.settle.to.clone(), stamp);
         }
     }
     Ok(())
 }
 
-impl Job<'_> {
+impl FileStep<'_> {
     /// Returns the rows that become true with the file.
     fn rows(&self, whole: bool, state: &ApplyState<'_>) -> Vec<RowChange> {
         let settle = self.settle;
@@ -250,7 +251,7 @@ impl Job<'_> {
     /// Returns whether the file says what the base will say.
     fn is_agreed(&self) -> bool {
         let settle = self.settle;
-        settle.file == settle.unsent && settle.file_flags == settle.unsent_flags
+        settle.file == settle.base_if_unsent && settle.file_flags == settle.base_flags_if_unsent
     }
 
     /// Returns the version that is about to be replaced.

@@ -6,11 +6,11 @@
 //! for both: a read whose write must wait for budget would be wasted.
 
 use super::category::is_category_seen;
-use super::{ApplyState, NotDone, failed, failed_at_one};
+use super::{ApplyState, NotDone, fail_one_article, failed};
 use crate::engine::Engine;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{Listing, Memory, list, take_seen};
-use crate::engine::observation::{Moment, version_of};
+use crate::engine::observation::{SeenAt, version_of};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -56,7 +56,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             if read_first && !error.stops_all() {
                 engine.gathered.answers.ask_again(id);
             }
-            return Err(failed_at_one(error, state));
+            return Err(fail_one_article(error, state));
         }
     };
     // The answer to a GET has no flags.
@@ -83,7 +83,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     if is_shown || is_incomplete {
         return Err(changed_meanwhile());
     }
-    state.reseen.insert(id, Moment::now());
+    state.reseen.insert(id, SeenAt::now());
     state.latest.insert(id, (version, revision));
     let unchanged = ensure_unchanged(id, seen, state);
     if read_first && unchanged.is_err() {
@@ -95,7 +95,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
 /// Returns whether an article was seen recently enough to be replaced.
 pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>) -> bool {
     let window = settings.guard_window;
-    let is_recent = |at: Moment| !window.is_zero() && at.age() <= window;
+    let is_recent = |at: SeenAt| !window.is_zero() && at.age() <= window;
     match state.reseen.get(&id).copied() {
         Some(at) => is_recent(at),
         None => {
@@ -123,7 +123,7 @@ async fn list_again<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     state: &mut ApplyState<'_>,
 ) -> Result<(), NotDone> {
-    let at = Moment::now();
+    let at = SeenAt::now();
     let base = &state.observed.base;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let request = ListRequest {
@@ -146,7 +146,7 @@ async fn list_again<S: Service, D: Disk>(
 
 /// Takes a second listing as a guard read of all unsent articles. An article under a revision that was never read is
 /// read before it is replaced.
-fn take_second_listing(listing: &Listing, at: Moment, state: &mut ApplyState<'_>) {
+fn take_second_listing(listing: &Listing, at: SeenAt, state: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
             let is_stale = is_stale_read(state, *id, &seen.version, &seen.revision);

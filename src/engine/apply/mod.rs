@@ -33,7 +33,7 @@ use crate::model::{Field, TextDigest};
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
-use crate::state::{Outcome, Parked};
+use crate::state::{Parked, StateResult};
 use checkout::stop_at_other_checkout;
 use delete::{delete_article, forget_article};
 use guard_read::{vanished, wait_for_room};
@@ -62,7 +62,8 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .iter()
         .filter(|action| ready(action) && action.sends())
         .count();
-    // A partial look never falls back to a full listing, however long the cycle takes.
+    // The base has only some rows, so a listing cannot be compared with it: no listing is made, however long the cycle
+    // takes.
     let listing_uses = (observed.extent != Extent::All).then_some(0);
     let mut state = ApplyState {
         observed,
@@ -219,9 +220,9 @@ fn park(store: &mut Store, action: &Action, reason: String, is_for_person: bool)
     }
 }
 
-/// Returns why an action that failed with a service error is not done. An action that was refused for its content is
-/// parked until it changes.
-fn not_done(
+/// Returns why an action that failed with a service error is not done. Parks an action that was refused for its content,
+/// until the action changes.
+fn park_or_fail(
     store: &mut Store,
     action: &Action,
     error: ServiceError,
@@ -232,7 +233,7 @@ fn not_done(
             park(store, action, error.to_string(), false)
         }
         ErrorKind::NotFound if action.as_settle().is_some() => vanished(),
-        ErrorKind::Unavailable { .. } if !is_of_category(action) => failed_at_one(error, state),
+        ErrorKind::Unavailable { .. } if !is_of_category(action) => fail_one_article(error, state),
         ErrorKind::Unauthorized
         | ErrorKind::NotFound
         | ErrorKind::RateLimited { .. }
@@ -243,15 +244,16 @@ fn not_done(
     }
 }
 
-/// Removes the refusals and approvals of actions that were done: an approval is valid once.
-fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome<()> {
+/// Removes the refusals and approvals of actions that were done: an approval is valid once and, after a kill at this
+/// point, once more for exactly this action.
+fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> StateResult<()> {
     if !store.has_parked_or_approved()? {
         return Ok(());
     }
     store.write(|tx| {
         for action in done {
             tx.unpark(&action.key())?;
-            tx.take_approval(action.side, action.fingerprint())?;
+            tx.use_up_approval(action.side, action.fingerprint())?;
         }
         Ok(())
     })
@@ -322,9 +324,9 @@ fn is_local_settle(action: &Action) -> bool {
     action.held.is_none() && matches!(&action.step, Step::Settle(settle) if !settle.sends())
 }
 
-/// Returns why a step is not done after a failed read or write of one article. The articles behind it do not wait for a
-/// service that is unable to read or to store it, unless several fail.
-fn failed_at_one(error: ServiceError, state: &mut ApplyState<'_>) -> NotDone {
+/// Returns why a step is not done after a failed read or write of one article, and counts a server error. The articles
+/// behind it do not wait for a service that is unable to read or to store it, unless several fail.
+fn fail_one_article(error: ServiceError, state: &mut ApplyState<'_>) -> NotDone {
     if error.kind == ErrorKind::NotFound {
         return vanished();
     }

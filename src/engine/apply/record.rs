@@ -15,7 +15,7 @@ use crate::model::{
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Store;
-use crate::state::{Deed, Outcome, RowChange};
+use crate::state::{Deed, RowChange, StateResult};
 use std::collections::BTreeSet;
 
 /// Returns the base row after a step that left the file as it was scanned, or written since; see [`row_after`].
@@ -40,15 +40,15 @@ pub(super) fn row_after(
         // No request changes `draft`, and `enabled` may wait for the `draft` line.
         let sent_flags = match settle.send_enabled {
             Some(_) => Flags {
-                draft: settle.unsent_flags.draft,
+                draft: settle.base_flags_if_unsent.draft,
                 ..settle.file_flags
             },
-            None => settle.unsent_flags,
+            None => settle.base_flags_if_unsent,
         };
         (&settle.file, sent_flags, settle.sent_over())
     } else {
         let seen = settle.seen.version.clone();
-        (&settle.unsent, settle.unsent_flags, seen)
+        (&settle.base_if_unsent, settle.base_flags_if_unsent, seen)
     };
     let old = state.row(settle.id);
     let mut row = ArticleRow {
@@ -112,7 +112,7 @@ pub(super) fn category_row(
     let local = if answer.is_some() {
         &settle.file
     } else {
-        &settle.unsent
+        &settle.base_if_unsent
     };
     let found = state.observed.remote.categories.get(&settle.id);
     let (mut remote, mut revision) = (settle.seen.clone(), settle.revision.clone());
@@ -168,7 +168,7 @@ pub(super) fn record_quietly(
     records: &[Settle],
     categories: &[SettleCategory],
     state: &ApplyState<'_>,
-) -> Outcome<()> {
+) -> StateResult<()> {
     if records.is_empty() && categories.is_empty() {
         return Ok(());
     }
@@ -196,7 +196,7 @@ pub(super) fn record_quietly(
 
 /// Removes the validator of the last listing. A validator from before our own writes must not cover the time after
 /// them, even if this run dies: content may come back, and its validator with it.
-pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
+pub(super) fn forget_validator(store: &mut Store) -> StateResult<()> {
     if store.meta(VALIDATOR)?.is_some() {
         store.write(|tx| tx.remove_meta(VALIDATOR))?;
     }

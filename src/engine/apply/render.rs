@@ -75,7 +75,7 @@ fn knows_flags(document: &Document, settle: &Settle, state: &ApplyState<'_>) -> 
     let scanned = scanned.map(|file| file.flags);
     [
         Some(settle.file_flags),
-        Some(settle.unsent_flags),
+        Some(settle.base_flags_if_unsent),
         had,
         scanned,
     ]

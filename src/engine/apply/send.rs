@@ -3,10 +3,10 @@
 use super::files::settle_first_half;
 use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
-use super::{ApplyState, NotDone, StepResult, failed, not_done};
+use super::{ApplyState, NotDone, StepResult, failed, park_or_fail};
 use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
-use crate::engine::observation::Moment;
+use crate::engine::observation::SeenAt;
 use crate::engine::pending::{
     MAX_RETRIES, PENDING, Recorded, SendOutcome, end_request, is_pending, may_repeat, send_request,
     store_request, wait_to_repeat,
@@ -94,19 +94,19 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
             SendOutcome::Done(recorded) => return Ok(recorded),
             SendOutcome::Changed => return Err(changed_meanwhile()),
             SendOutcome::Pending(error) => return Err(failed(error)),
-            SendOutcome::NotDone(error) => {
+            SendOutcome::NotAccepted(error) => {
                 state.reseen.remove(&id);
                 state.observed.service.read_first.insert(id);
                 error
             }
             SendOutcome::NotArrived(error) => {
-                state.reseen.insert(id, Moment::now());
+                state.reseen.insert(id, SeenAt::now());
                 error
             }
         };
         tries += 1;
         if tries > MAX_RETRIES || !may_repeat(&error) {
-            return Err(not_done(&mut engine.store, action, error, state));
+            return Err(park_or_fail(&mut engine.store, action, error, state));
         }
         let wait = wait_to_repeat(&engine.service, &*engine.clock, &error, tries);
         wait.await.map_err(failed)?;
@@ -174,8 +174,8 @@ fn replaced_version(settle: &Settle, state: &ApplyState<'_>) -> (Digest, Revisio
     match state.row(settle.id) {
         // A stale read, from before our own last write: the PUT replaces the result of that write.
         Some(row) if row.has_superseded(version, revision) => {
-            let left = row.written.as_ref().unwrap_or(&row.revision);
-            (row.remote.digest(), left.clone())
+            let written = row.written.as_ref().unwrap_or(&row.revision);
+            (row.remote.digest(), written.clone())
         }
         Some(_) | None => (version.digest(), revision.clone()),
     }

@@ -2,7 +2,7 @@
 //! and the obstacles to later steps (a stop, a doubt, a category or an address that another step was to settle).
 
 use super::is_of_category;
-use crate::engine::observation::{Moment, Observation};
+use crate::engine::observation::{Observation, SeenAt};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::{Stop, StopCause};
 use crate::mirror::disk::{DiskError, DiskErrorKind};
@@ -26,7 +26,7 @@ pub(super) struct ApplyState<'a> {
     /// Versions that were read again.
     pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// The times at which versions were read again.
-    pub(super) reseen: BTreeMap<ArticleId, Moment>,
+    pub(super) reseen: BTreeMap<ArticleId, SeenAt>,
     /// The number of articles that used the last listing of this run as their guard read; `None`: no listing was made.
     /// After a listing with few uses, or in a look at a few articles, no other one follows.
     pub(super) listing_uses: Option<usize>,
@@ -220,7 +220,7 @@ impl Obstacles {
 
     /// Notes the address that a step was to free and did not.
     pub(super) fn note_kept_address(&mut self, action: &Action) {
-        self.addresses.extend(order::address_left(action));
+        self.addresses.extend(order::freed_address(action));
     }
 
     /// Stops both sides: the mirror is unwritable and could not follow a change on the service, or git has changed the

@@ -9,7 +9,7 @@ use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
 use crate::state::store::{SeenBody, Store};
-use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
+use crate::state::{SeenVersion, StateResult, StoredVersion, Subject};
 
 /// Makes a version of a category's file; `source` is the whole file.
 pub(in crate::engine) fn seen_as(
@@ -42,7 +42,7 @@ pub(in crate::engine) fn replaced(
     store: &Store,
     id: CategoryId,
     words: &CategoryVersion,
-) -> Outcome<bool> {
+) -> StateResult<bool> {
     let versions = store.versions(&Subject::category(id))?;
     let said = |kept: &StoredVersion| {
         let said = &kept.seen.version;
@@ -62,7 +62,7 @@ pub(in crate::engine) fn last_here(
     store: &Store,
     id: CategoryId,
     folder: Option<&str>,
-) -> Outcome<Option<String>> {
+) -> StateResult<Option<String>> {
     let versions = store.versions(&Subject::category(id))?;
     let last = versions.iter().find(|kept| was_here(kept));
     let last = last.filter(|kept| folder.is_none_or(|folder| kept.seen.place.folder == folder));
@@ -77,7 +77,7 @@ pub(in crate::engine) fn last_document(
     store: &Store,
     id: CategoryId,
     folder: Option<&str>,
-) -> Outcome<Option<CategoryDocument>> {
+) -> StateResult<Option<CategoryDocument>> {
     let last = last_here(store, id, folder)?;
     Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
 }
@@ -92,7 +92,7 @@ pub(in crate::engine) fn store_category_there(
     store: &mut Store,
     id: CategoryId,
     words: &CategoryVersion,
-) -> Outcome<()> {
+) -> StateResult<()> {
     let row = store.category(id)?;
     let Some(row) = row.filter(|row| row.remote != *words) else {
         return Ok(());
@@ -107,7 +107,7 @@ pub(in crate::engine) fn keep_theirs(
     (id, folder): (CategoryId, &str),
     cause: &str,
     words: &CategoryVersion,
-) -> Outcome<()> {
+) -> StateResult<()> {
     let last = last_document(store, id, None)?;
     let source = category_file(id, folder, words, last.as_ref());
     let seen = seen_as(id, folder, (Side::Remote, cause), words, &source);
@@ -120,7 +120,7 @@ pub(in crate::engine) fn gather(
     store: &mut Store,
     seen: SeenVersion,
     source: String,
-) -> Outcome<()> {
+) -> StateResult<()> {
     store.gather(SeenBody {
         digest: TextDigest::of(&source),
         file: Some(source.clone()),

@@ -3,7 +3,7 @@
 
 use crate::model::{ArticleId, Flags, Timestamp};
 use crate::state::store::{Store, Writing};
-use crate::state::{Event, Outcome};
+use crate::state::{Event, StateResult};
 use std::collections::BTreeSet;
 
 const DISABLED: &str = "enabled: false";
@@ -22,13 +22,13 @@ fn last_event(
     store: &Store,
     id: ArticleId,
     is_wanted: impl Fn(&str) -> bool,
-) -> Outcome<Option<Event>> {
+) -> StateResult<Option<Event>> {
     let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
     Ok(events.find(|event| is_wanted(&event.deed.action)))
 }
 
 /// Returns the time of an article's end, by the log.
-pub(super) fn ended_at(store: &Store, id: ArticleId) -> Outcome<Option<Timestamp>> {
+pub(super) fn ended_at(store: &Store, id: ArticleId) -> StateResult<Option<Timestamp>> {
     Ok(last_event(store, id, is_end)?.map(|event| event.at))
 }
 
@@ -41,7 +41,7 @@ pub(in crate::engine) fn noted(flags: Flags) -> String {
 }
 
 /// Returns the flags of an article's file, by the base or else by the log of its end.
-pub(in crate::engine) fn flags(store: &Store, id: ArticleId) -> Outcome<Flags> {
+pub(in crate::engine) fn flags(store: &Store, id: ArticleId) -> StateResult<Flags> {
     if let Some(row) = store.article(id)? {
         return Ok(row.file_flags);
     }
@@ -58,7 +58,7 @@ pub(in crate::engine) fn note_recreated(
     tx: &mut Writing<'_>,
     old: ArticleId,
     new: ArticleId,
-) -> Outcome<()> {
+) -> StateResult<()> {
     tx.set_meta(&anew_key(old), &new.to_string())
 }
 
@@ -67,7 +67,7 @@ pub(in crate::engine) fn note_recreated(
 /// # Errors
 ///
 /// When the state cannot be read.
-pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
+pub fn goes_on_as(store: &Store, id: ArticleId) -> StateResult<Option<ArticleId>> {
     let mut met = BTreeSet::from([id]);
     let mut last = id;
     while let Some(next) = store
@@ -85,7 +85,7 @@ pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
 /// # Errors
 ///
 /// When the state cannot be read.
-pub fn came_back(store: &Store, id: ArticleId) -> Outcome<bool> {
+pub fn came_back(store: &Store, id: ArticleId) -> StateResult<bool> {
     let last = last_event(store, id, |action| is_end(action) || action == "restore")?;
     Ok(last.is_some_and(|event| event.deed.action == "restore"))
 }

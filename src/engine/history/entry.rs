@@ -5,7 +5,7 @@ use crate::engine::form::{needs_whole, slug_at};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
-use crate::state::{Outcome, SeenVersion, Subject, Writing};
+use crate::state::{SeenVersion, StateResult, Subject, Writing};
 
 /// Texts to store in the history before a file is touched, and the version that needs them.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl HistoryEntry {
         place: &Place,
         (source, cause): (&str, &str),
         no_article: Version,
-    ) -> Outcome<Self> {
+    ) -> StateResult<Self> {
         let document = Document::parse_leniently(source.as_bytes()).ok();
         let row = id.map(|id| store.article(id)).transpose()?.flatten();
         let category = row.as_ref().map(|row| row.local.category);
@@ -65,7 +65,7 @@ impl HistoryEntry {
         })
     }
 
-    pub(in crate::engine) fn put(&self, tx: &mut Writing<'_>) -> Outcome<()> {
+    pub(in crate::engine) fn put(&self, tx: &mut Writing<'_>) -> StateResult<()> {
         for body in &self.bodies {
             tx.put_body(body)?;
         }
@@ -80,7 +80,7 @@ pub(in crate::engine) fn store_text(
     place: &Place,
     bytes: &[u8],
     cause: &str,
-) -> Outcome<bool> {
+) -> StateResult<bool> {
     if bytes.is_empty() {
         return Ok(true);
     }

@@ -11,7 +11,7 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, is_ignored};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Texts, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Outcome, StoredVersion, Subject};
+use crate::state::{StateResult, StoredVersion, Subject};
 use std::cmp::Reverse;
 
 /// A subject of the history, with its versions.
@@ -177,7 +177,7 @@ const OF_CATEGORY: [(Field, Field); 4] = [
 
 /// Finds the histories of a path in a workspace: first of the present file, then of files deleted there, the latest
 /// first, then the others. `.html` may be left out.
-pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<History>> {
+pub fn at_path(store: &Store, path: &str) -> StateResult<Vec<History>> {
     let Some((folder, file)) = path.split_once('/') else {
         return Ok(Vec::new());
     };
@@ -211,7 +211,7 @@ pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<History>> {
 }
 
 /// Finds a subject's versions; `None`: there are none.
-pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
+pub fn of(store: &Store, subject: Subject) -> StateResult<Option<History>> {
     let versions = store.versions(&subject)?;
     let Some(newest) = versions.first() else {
         return Ok(None);
@@ -251,7 +251,7 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
 
 /// Returns a version as a file; `None`: its body is not kept any more. A hidden article stays hidden: `enabled` and
 /// `draft` are the present ones, or those at its end.
-pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
+pub fn as_file(store: &Store, kept: &StoredVersion) -> StateResult<Option<String>> {
     if let Some(whole) = kept.seen.file
         && let Some(file) = store.body(whole)?
     {

@@ -64,12 +64,12 @@ pub(super) fn in_order(changes: &[FileChange]) -> Vec<usize> {
     let mut order = Vec::with_capacity(changes.len());
     let mut waiting: Vec<usize> = (0..changes.len()).collect();
     loop {
-        let left = waiting.iter().filter_map(|&index| {
+        let old_places = waiting.iter().filter_map(|&index| {
             let (place, _) = changes[index].file.leaves.as_ref()?;
             Some(place)
         });
-        let left: BTreeSet<&Place> = left.collect();
-        let is_free = |index: &usize| !left.contains(&changes[*index].file.target);
+        let old_places: BTreeSet<&Place> = old_places.collect();
+        let is_free = |index: &usize| !old_places.contains(&changes[*index].file.target);
         let (free, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
         if free.is_empty() {
             order.extend(later);

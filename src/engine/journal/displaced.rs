@@ -16,12 +16,13 @@ use crate::reconcile::plan::Problem;
 use crate::state::{DisplacedRow, FileEntry};
 
 /// The time for which a displaced file stays, in milliseconds.
-const KEEP_FOR: u64 = 86_400_000;
+const KEEP_FOR: i64 = Timestamp::DAY;
 
 /// The cause in the history.
 const CAUSE: &str = "written after it was replaced";
 
-const OPEN: &str = "a program had it open while it was replaced, and wrote to it afterwards";
+const WRITTEN_INTO: &str =
+    "a program had it open while it was replaced, and wrote to it afterwards";
 
 /// The folder where a person finds text that is stored nowhere else.
 const ASIDE: &str = "`.kbsync/displaced`";
@@ -88,9 +89,9 @@ impl<D: Disk> Journal<'_, D> {
         if !content.bytes.is_empty() {
             let kept = self.keep_beside(Area::Displaced, slot, place, &content, CAUSE);
             let message = match &kept {
-                Ok(kept) => format!("{OPEN}; {kept}"),
+                Ok(kept) => format!("{WRITTEN_INTO}; {kept}"),
                 Err(error) => format!(
-                    "{OPEN}; the file stays in {ASIDE}, and kbsync tries again: failed to {error:#}"
+                    "{WRITTEN_INTO}; the file stays in {ASIDE}, and kbsync tries again: failed to {error:#}"
                 ),
             };
             tracing::warn!(path = %place, "{message}");
@@ -132,19 +133,19 @@ impl<D: Disk> Journal<'_, D> {
 
 /// Returns whether a displaced file has stayed long enough.
 fn is_old(row: &DisplacedRow, now: Timestamp) -> bool {
-    now.millis_since(row.since) >= KEEP_FOR
+    row.since <= now.before(KEEP_FOR)
 }
 
 /// Returns the row of the file that a change replaced: under its present stamp or, if its content changed, under the
 /// expected one.
-pub(super) fn came_out(
+pub(super) fn displaced_row(
     disk: &impl Disk,
     slot: Slot,
     file: &FileEntry,
     now: Timestamp,
 ) -> Option<DisplacedRow> {
     let known = file.expected()?;
-    let place = came_from(disk, slot, file);
+    let place = former_place(disk, slot, file);
     let known = match disk.look_aside(Area::Stage, slot, at(place)) {
         Ok(None) => return None,
         Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
@@ -166,12 +167,13 @@ pub(super) fn displace(disk: &impl Disk, row: &DisplacedRow) {
 
 /// Returns the former place of a file in a slot. A slot is on the mount of its place, and a moved file may have come
 /// from another mount.
-pub(super) fn came_from<'c>(disk: &impl Disk, slot: Slot, file: &'c FileEntry) -> &'c Place {
-    let left = file.leaves.as_ref().map(|(place, _)| place);
+pub(super) fn former_place<'c>(disk: &impl Disk, slot: Slot, file: &'c FileEntry) -> &'c Place {
+    let old_place = file.leaves.as_ref().map(|(place, _)| place);
     let is_filled = |place: &Place| {
         let found = disk.look_aside(Area::Stage, slot, at(place));
         matches!(found, Ok(Some(_)))
     };
-    left.filter(|left| !is_filled(&file.target) && is_filled(left))
+    old_place
+        .filter(|old_place| !is_filled(&file.target) && is_filled(old_place))
         .unwrap_or(&file.target)
 }

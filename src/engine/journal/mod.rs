@@ -23,9 +23,9 @@ use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
-use crate::state::{DisplacedRow, Entry, Outcome, RowChange};
+use crate::state::{DisplacedRow, Entry, RowChange, StateResult};
 use change::in_order;
-use displaced::{came_out, displace};
+use displaced::{displace, displaced_row};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The way to change the mirror.
@@ -57,7 +57,7 @@ impl<D: Disk> Journal<'_, D> {
         over: Option<KnownFile>,
         like: Option<&Place>,
         durability: Durability,
-    ) -> Outcome<Result<FileChange, DiskError>> {
+    ) -> StateResult<Result<FileChange, DiskError>> {
         let slot = self.store.next_slot()?;
         let mut staged = self.disk.stage(slot, at(target), bytes, durability);
         if let Some(like) = like {
@@ -71,13 +71,16 @@ impl<D: Disk> Journal<'_, D> {
     }
 
     /// The removal of a file.
-    pub(super) fn removal(&mut self, target: &Place, over: KnownFile) -> Outcome<FileChange> {
+    pub(super) fn removal(&mut self, target: &Place, over: KnownFile) -> StateResult<FileChange> {
         let slot = self.store.next_slot()?;
         Ok(FileChange::new(slot, target, None, Some(over)))
     }
 
     /// Carries out one change.
-    pub(super) fn change_file(&mut self, change: FileChange) -> Outcome<Result<Stamp, DiskError>> {
+    pub(super) fn change_file(
+        &mut self,
+        change: FileChange,
+    ) -> StateResult<Result<Stamp, DiskError>> {
         let path = change.file.target.to_string();
         let gone = DiskError::new(DiskErrorKind::Changed, "write", path);
         let mut done = self.change_files(&[change])?;
@@ -91,7 +94,7 @@ impl<D: Disk> Journal<'_, D> {
         bytes: &[u8],
         over: Option<KnownFile>,
         rows: Vec<RowChange>,
-    ) -> Outcome<Result<Stamp, DiskError>> {
+    ) -> StateResult<Result<Stamp, DiskError>> {
         match self.stage(place, bytes, over, None, Durability::Now)? {
             Ok(staged) => self.change_file(FileChange { rows, ..staged }),
             Err(error) => Ok(Err(error)),
@@ -102,10 +105,11 @@ impl<D: Disk> Journal<'_, D> {
     pub(super) fn change_files(
         &mut self,
         changes: &[FileChange],
-    ) -> Outcome<Vec<Result<Stamp, DiskError>>> {
+    ) -> StateResult<Vec<Result<Stamp, DiskError>>> {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
+        // One flush instead of many syncs: `settle_files` chose `Durability::Later` for a large batch.
         let many = changes.iter().any(|change| !change.durable);
         if many && let Err(error) = self.disk.flush() {
             // The staged bytes are not durable: none of them may replace a file.
@@ -149,7 +153,7 @@ impl<D: Disk> Journal<'_, D> {
         from: &str,
         to: &str,
         rows: &[RowChange],
-    ) -> Outcome<Result<(), DiskError>> {
+    ) -> StateResult<Result<(), DiskError>> {
         let slot = self.store.next_slot()?;
         // Without the folder the rename fails below, and recovery finds no folder with inode 0.
         let inode = match self.disk.look(At::Root, from) {
@@ -189,13 +193,13 @@ impl<D: Disk> Journal<'_, D> {
             let taken = self.disk.take(slot, at(target), &target.file, expect);
             return taken.map(|()| Stamp::default()).map_err(open);
         };
-        let left = change.file.leaves.as_ref();
+        let old_place = change.file.leaves.as_ref();
         let expect = change.file.over.map_or(Expect::Absent, Expect::File);
         let stamp = self
             .disk
             .publish(slot, at(target), &target.file, expect)
             .map_err(open)?;
-        let Some((place, known)) = left else {
+        let Some((place, known)) = old_place else {
             return Ok(stamp);
         };
         let expect = Expect::File(*known);
@@ -216,8 +220,9 @@ impl<D: Disk> Journal<'_, D> {
             self.disk.flush()
         } else {
             let touched = changes.iter().flat_map(|change| {
-                let left = change.file.leaves.iter().map(|(place, _)| place);
-                left.chain([&change.file.target])
+                let old_place = change.file.leaves.iter().map(|(place, _)| place);
+                old_place
+                    .chain([&change.file.target])
                     .map(|place| place.folder.as_str())
             });
             let touched: BTreeSet<&str> = touched.collect();
@@ -240,11 +245,11 @@ impl<D: Disk> Journal<'_, D> {
         &mut self,
         changes: &[FileChange],
         done: &[Result<Stamp, Failed>],
-    ) -> Outcome<()> {
+    ) -> StateResult<()> {
         let now = self.store.now();
         let succeeded = changes.iter().zip(done).filter(|(_, one)| one.is_ok());
         let displaced: Vec<DisplacedRow> = succeeded
-            .filter_map(|(change, _)| came_out(self.disk, change.slot, &change.file, now))
+            .filter_map(|(change, _)| displaced_row(self.disk, change.slot, &change.file, now))
             .collect();
         self.store.write(|tx| {
             for (change, one) in changes.iter().zip(done) {

@@ -16,7 +16,7 @@
 //! change, the next look decides as usual. Recovery is idempotent. An entry that the disk refuses stays open, and its
 //! files are left alone until it is settled.
 
-use super::displaced::{came_from, came_out, displace};
+use super::displaced::{displace, displaced_row, former_place};
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::seen_there;
@@ -65,14 +65,14 @@ impl<D: Disk> Journal<'_, D> {
             })
             .collect();
         let published = all.iter().filter(|(done, _)| matches!(done, Ok(true)));
-        let taken: BTreeSet<Place> = published
+        let written: BTreeSet<Place> = published
             .filter_map(|(_, change)| Some(file_of(change)?.target.clone()))
             .collect();
         for (published, change) in all {
             tracing::debug!(?change, ?published, "an earlier run left this behind");
             let settled = published
                 .map_err(anyhow::Error::new)
-                .and_then(|done| self.settle_change(&change, done, &taken));
+                .and_then(|done| self.settle_change(&change, done, &written));
             match settled {
                 Ok(problem) => recovered.problems.extend(problem),
                 Err(error) if error.is::<DiskError>() => recovered.stays_open(&change, &error),
@@ -82,18 +82,20 @@ impl<D: Disk> Journal<'_, D> {
         Ok(recovered)
     }
 
+    /// Brings one change to its end, by what the disk shows: rows and old places follow a published file; otherwise
+    /// the staged file is dropped. `written`: the places at which published changes have files.
     fn settle_change(
         &mut self,
         change: &Journalled,
         is_done: bool,
-        taken: &BTreeSet<Place>,
+        written: &BTreeSet<Place>,
     ) -> anyhow::Result<Option<Problem>> {
         let mut problem = None;
         if let Some(file) = file_of(change).filter(|_| is_done) {
-            leave(self.disk, change, file, taken)?;
+            remove_from_old_place(self.disk, change, file, written)?;
             problem = self.keep_caught(change.slot, file)?;
         }
-        self.end(change, is_done)?;
+        self.end_change(change, is_done)?;
         Ok(problem)
     }
 
@@ -106,8 +108,8 @@ impl<D: Disk> Journal<'_, D> {
             .collect();
         known.extend(journal.iter().filter_map(|change| {
             let file = file_of(change)?;
-            let left = file.leaves.as_ref().map(|(place, _)| place);
-            let place = left.unwrap_or(&file.target);
+            let old_place = file.leaves.as_ref().map(|(place, _)| place);
+            let place = old_place.unwrap_or(&file.target);
             Some((change.slot, place.clone()))
         }));
         let lost = self.store.last_slot()? == 0;
@@ -121,7 +123,7 @@ impl<D: Disk> Journal<'_, D> {
     /// Stores a replaced file that was not the expected one in the history and beside its place: an editor saved it at
     /// that moment.
     fn keep_caught(&mut self, slot: Slot, file: &FileEntry) -> anyhow::Result<Option<Problem>> {
-        let place = came_from(self.disk, slot, file);
+        let place = former_place(self.disk, slot, file);
         if (self.disk.look_aside(Area::Stage, slot, at(place))?).is_none() {
             return Ok(None);
         }
@@ -138,11 +140,11 @@ impl<D: Disk> Journal<'_, D> {
     }
 
     /// Records the outcome of a change, and empties its slot.
-    fn end(&mut self, change: &Journalled, is_done: bool) -> anyhow::Result<()> {
+    fn end_change(&mut self, change: &Journalled, is_done: bool) -> anyhow::Result<()> {
         let now = self.store.now();
         let file = file_of(change);
         let done = file.filter(|_| is_done);
-        let displaced = done.and_then(|file| came_out(self.disk, change.slot, file, now));
+        let displaced = done.and_then(|file| displaced_row(self.disk, change.slot, file, now));
         self.store.write(|tx| {
             for row in &change.rows {
                 if is_done {
@@ -170,18 +172,18 @@ impl<D: Disk> Journal<'_, D> {
 }
 
 /// Removes a moved file from its old place.
-fn leave(
+fn remove_from_old_place(
     disk: &impl Disk,
     change: &Journalled,
     file: &FileEntry,
-    taken: &BTreeSet<Place>,
+    written: &BTreeSet<Place>,
 ) -> Result<(), DiskError> {
-    let left = file.leaves.as_ref().map(|(place, _)| place);
-    let Some(place) = left.filter(|place| !taken.contains(place)) else {
+    let old_place = file.leaves.as_ref().map(|(place, _)| place);
+    let Some(place) = old_place.filter(|place| !written.contains(place)) else {
         return Ok(());
     };
     let slot = change.slot;
-    let aside = disk.look_aside(Area::Stage, slot, at(came_from(disk, slot, file)))?;
+    let aside = disk.look_aside(Area::Stage, slot, at(former_place(disk, slot, file)))?;
     if aside.is_some() {
         return Ok(());
     }
@@ -231,8 +233,8 @@ impl Recovered {
     fn stays_open(&mut self, change: &Journalled, error: &anyhow::Error) {
         let paths: Vec<String> = match &change.entry {
             Entry::File(file) => {
-                let left = file.leaves.iter().map(|(place, _)| place.to_string());
-                left.chain([file.target.to_string()]).collect()
+                let old_place = file.leaves.iter().map(|(place, _)| place.to_string());
+                old_place.chain([file.target.to_string()]).collect()
             }
             Entry::Folder { from, to, .. } => vec![from.clone(), to.clone()],
         };

@@ -6,7 +6,7 @@
 use super::questions::{self, Question};
 use super::stale_reads::believe;
 use crate::engine::Engine;
-use crate::engine::backoff::{Answer, Backoff, may_probe};
+use crate::engine::backoff::{Backoff, StoredAnswer, may_probe};
 use crate::engine::listing::{take_seen, visibility_of};
 use crate::engine::observation::Observation;
 use crate::engine::ports::{begin_phase, report_done};
@@ -58,7 +58,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                 }
                 store_visibility(&mut engine.store, &mut observed.base, question.id, &answer)?;
                 let file = observed.paired.files.get(&question.id);
-                let noted = Answer::Article {
+                let noted = StoredAnswer::Article {
                     remote: answer.clone(),
                     file: file.map(|file| file.version.digest()),
                 };

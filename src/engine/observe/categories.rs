@@ -7,7 +7,7 @@
 
 use super::remote::use_bodies;
 use crate::engine::Engine;
-use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
+use crate::engine::backoff::{ASK_AGAIN, Backoff, StoredAnswer};
 use crate::engine::history::category::store_category_there;
 use crate::engine::listing::Listing;
 use crate::engine::observation::{Extent, Observation};
@@ -113,7 +113,10 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
             Ok((category, articles)) => {
                 if note_if_foreign(&engine.settings, &category, observed) {
                     let (why, foreign) = (of_another(id), true);
-                    answers.note(Target::Category(id), Answer::Category { why, foreign });
+                    answers.note(
+                        Target::Category(id),
+                        StoredAnswer::Category { why, foreign },
+                    );
                     continue;
                 }
                 answers.note(Target::Category(id), None);
@@ -145,7 +148,10 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 let why = format!("its category cannot be read: {error}");
                 report_unread(&engine.settings, id, why.clone(), false, observed);
                 let foreign = false;
-                answers.note(Target::Category(id), Answer::Category { why, foreign });
+                answers.note(
+                    Target::Category(id),
+                    StoredAnswer::Category { why, foreign },
+                );
             }
         }
         report_done(&engine.teller, done + 1);

@@ -8,7 +8,7 @@ use super::missing::unknown;
 use super::reader::{Reader, store_yaml};
 use crate::engine::form::{category_version, says_category};
 use crate::engine::listing::ArticleRows;
-use crate::engine::observation::MirrorSide;
+use crate::engine::observation::MirrorFacts;
 use crate::engine::open_actions;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
@@ -32,7 +32,7 @@ pub(super) const MAX_CHANGED: usize = 128;
 pub(in crate::engine) struct Scanned {
     /// The files that were read; after [`Scanned::finish`], everything.
     pub(in crate::engine) snapshot: LocalSnapshot,
-    pub(in crate::engine) side: MirrorSide,
+    pub(in crate::engine) side: MirrorFacts,
     pub(in crate::engine) problems: Vec<Problem>,
     pub(super) doubt: Option<String>,
     /// Folders within categories that hold articles' files.

@@ -22,8 +22,8 @@ mod stale_reads;
 
 use crate::engine::Engine;
 use crate::engine::listing::Memory;
-use crate::engine::observation::{Extent, MIRROR_READ, Moment, Observation, ServiceSide};
-use crate::engine::pending::creations::take_creations;
+use crate::engine::observation::{Extent, MIRROR_READ, Observation, SeenAt, ServiceFacts};
+use crate::engine::pending::creations::set_creations_aside;
 use crate::engine::ports::begin_phase;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::Disk;
@@ -39,8 +39,8 @@ use local::Scanned;
 use missing::forget_out_of_scope;
 pub(super) use paths::is_enough;
 use paths::read_saved;
+use remote::{add_listing, list};
 pub(super) use remote::{bodies, is_first_pull, record_unknown_articles};
-use remote::{list, take_listing};
 use stale_reads::ask_for_stale_reads;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
         mut scanned,
         in_motion,
     } = mirror;
-    let seen_at = Moment::now();
+    let seen_at = SeenAt::now();
     let listing = if is_paths {
         read_saved(engine, &scanned).await?
     } else {
@@ -105,15 +105,15 @@ pub(super) async fn observe<S: Service, D: Disk>(
         remote: RemoteSnapshot::default(),
         paired: Paired::default(),
         mirror: scanned.side,
-        service: ServiceSide::default(),
+        service: ServiceFacts::default(),
         request: Arc::clone(&engine.request),
         seen_at,
         extent,
         doubt: scanned.doubt,
-        older: BTreeSet::new(),
+        gone_back: BTreeSet::new(),
         problems: scanned.problems,
     };
-    take_listing(engine, listing, &mut observed).await?;
+    add_listing(engine, listing, &mut observed).await?;
     ask_for_stale_reads(engine, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
@@ -122,7 +122,7 @@ pub(super) async fn observe<S: Service, D: Disk>(
         observed.local.complete = false;
         observed.remote.complete = false;
     }
-    take_creations(&mut engine.store, &engine.settings, &mut observed)?;
+    set_creations_aside(&mut engine.store, &engine.settings, &mut observed)?;
     observed.pair();
     let counts = observed.seen_counts();
     let has_asked = ask_open_questions(engine, &mut observed).await?;
@@ -198,6 +198,7 @@ fn look_at_mirror<S: Service, D: Disk>(
         base = whole_base(engine)?;
         scanned.is_part = false;
     }
+    // With an index, the rows to compare the scan with are known only after the listing.
     if index.is_none() {
         finish_look(engine, &mut scanned, &mut base, &in_motion)?;
     }

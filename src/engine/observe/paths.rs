@@ -9,7 +9,7 @@ use super::absent::{ask, take_answer};
 use super::index::Index;
 use super::local::Scanned;
 use super::questions::Question;
-use crate::engine::backoff::{Answer, may_probe};
+use crate::engine::backoff::{StoredAnswer, may_probe};
 use crate::engine::listing::Listing;
 use crate::engine::ports::begin_phase;
 use crate::engine::{Engine, open_actions};
@@ -120,7 +120,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
             Some(seen) if stays(row, &seen) => {
                 let answer = Remote::Present(seen);
                 if row.visibility == Visibility::Unpublished {
-                    let noted = Answer::Article {
+                    let noted = StoredAnswer::Article {
                         remote: answer.clone(),
                         file: None,
                     };

@@ -15,7 +15,7 @@ use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Versio
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
 use crate::state::store::{SeenBody, Store};
-use crate::state::{Outcome, SeenVersion, StateError, Subject};
+use crate::state::{SeenVersion, StateError, StateResult, Subject};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take_file(&mut self, file: ScannedFile) -> Outcome<()> {
+    fn take_file(&mut self, file: ScannedFile) -> StateResult<()> {
         match file {
             ScannedFile::Unchanged { id, stamp } => self.out.unchanged.push((id, stamp)),
             ScannedFile::Ready {
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         id: Option<ArticleId>,
         message: String,
         source: Option<String>,
-    ) -> Outcome<()> {
+    ) -> StateResult<()> {
         if let Some(source) = source {
             self.store_not_ready(&place, id, source)?;
         }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
 
     /// Returns whether the base already has the oddity of a file that is not ready: an article about git may show
     /// conflict markers, and the service may hold texts above its own limits. A text that a ` #` cuts is only in files.
-    fn belongs(&self, place: &Place, document: &Document) -> Outcome<bool> {
+    fn belongs(&self, place: &Place, document: &Document) -> StateResult<bool> {
         if document.check_cut_texts().is_err() {
             return Ok(false);
         }
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    fn row_of(&self, place: &Place, id: Option<ArticleId>) -> Outcome<Option<ArticleRow>> {
+    fn row_of(&self, place: &Place, id: Option<ArticleId>) -> StateResult<Option<ArticleRow>> {
         let at_place = || self.places.get(&place.folder, &place.file);
         let Some(id) = id.or_else(|| at_place().map(|(id, _)| id)) else {
             return Ok(None);
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         Ok(row_of(self.rows, id, self.store)?.map(Cow::into_owned))
     }
 
-    fn read(&mut self, place: Place, stamp: Stamp, document: &Document) -> Outcome<()> {
+    fn read(&mut self, place: Place, stamp: Stamp, document: &Document) -> StateResult<()> {
         let slug = match slug_at(document, &place) {
             Ok(slug) => slug,
             Err(problem) => {
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         version: &Version,
         row: Option<&ArticleRow>,
         whole: bool,
-    ) -> Outcome<()> {
+    ) -> StateResult<()> {
         let seen = SeenVersion {
             subject: self.subject(place, document.id(), row),
             place: place.clone(),
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         place: &Place,
         id: Option<ArticleId>,
         source: String,
-    ) -> Outcome<()> {
+    ) -> StateResult<()> {
         let digest = TextDigest::of(&source);
         if source.is_empty() || self.store.has_body(digest)? {
             return Ok(());
@@ -284,7 +284,7 @@ pub(super) fn store_yaml(
     base: &Base,
     categories: &[ScannedCategory],
     store: &mut Store,
-) -> Outcome<()> {
+) -> StateResult<()> {
     let folders: BTreeSet<&str> = categories
         .iter()
         .map(|category| category.folder.as_str())
@@ -318,7 +318,7 @@ fn store_text(
     folder: &str,
     document: &CategoryDocument,
     store: &mut Store,
-) -> Outcome<()> {
+) -> StateResult<()> {
     let source = document.source();
     let Ok(words) = category_version(folder, document) else {
         return Ok(());

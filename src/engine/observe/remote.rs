@@ -58,7 +58,9 @@ pub(super) async fn list<S: Service, D: Disk>(
     listing::list(&engine.service, list, rows, &mut engine.store, memory).await
 }
 
-pub(super) async fn take_listing<S: Service, D: Disk>(
+/// Adds a listing to the observation: reads the bodies and categories that it lacks, and marks as unknown the articles
+/// that cannot be read.
+pub(super) async fn add_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut listing: Listing,
     observed: &mut Observation,
@@ -119,9 +121,9 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
         };
         observed.service.not_fetched += listing.articles.iter().filter(is_unplaced).count();
     }
-    for left in listing.bodiless.into_values() {
+    for article in listing.bodiless.into_values() {
         let why = "its body was not read".to_owned();
-        listing.articles.insert(left.id, Remote::Unknown(why));
+        listing.articles.insert(article.id, Remote::Unknown(why));
     }
     observed.remote.articles = listing.articles;
     for (id, problem) in pending_problems(&engine.store)? {
@@ -212,7 +214,7 @@ pub(super) fn use_bodies(
             observed.service.read_first.insert(article.id);
         }
         let waiting = listing.bodiless.get(&article.id);
-        let waits = waiting.is_some_and(|left| left.revision == article.revision);
+        let waits = waiting.is_some_and(|listed| listed.revision == article.revision);
         if waits && article.text.is_some() {
             listing.bodiless.remove(&article.id);
             let row = observed.row(article.id);
@@ -238,12 +240,12 @@ async fn fetch_bodies<S: Service, D: Disk>(
         .map(|(id, _)| id)
         .collect();
     read_categories(engine, &several, listing, observed).await?;
-    let left: Vec<RemoteArticle> = listing.bodiless.values().cloned().collect();
-    if left.is_empty() || observed.service.stop.is_some() {
+    let bodiless: Vec<RemoteArticle> = listing.bodiless.values().cloned().collect();
+    if bodiless.is_empty() || observed.service.stop.is_some() {
         return Ok(());
     }
-    begin_phase(&engine.teller, "reading articles", Some(left.len()), 1);
-    for (done, article) in left.into_iter().enumerate() {
+    begin_phase(&engine.teller, "reading articles", Some(bodiless.len()), 1);
+    for (done, article) in bodiless.into_iter().enumerate() {
         let id = article.id;
         match engine.service.article(id, engine.request.purpose).await {
             Ok(found) if found.text.is_some() => {

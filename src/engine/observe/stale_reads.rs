@@ -7,7 +7,7 @@
 use super::absent::ask;
 use super::questions::Question;
 use crate::engine::Engine;
-use crate::engine::backoff::{Answer, Backoff};
+use crate::engine::backoff::{Backoff, StoredAnswer};
 use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
@@ -47,7 +47,10 @@ pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
     let (mut found, mut probes) = (Vec::new(), 0);
     for id in old {
         let target = Target::Article(id);
-        engine.gathered.answers.note(target, Answer::StaleRead);
+        engine
+            .gathered
+            .answers
+            .note(target, StoredAnswer::StaleRead);
         let row = observed.row(id);
         let is_again = backoff.had_stale_read(target) && probes < MAX_PROBES;
         let Some(row) = row.filter(|_| is_again) else {
@@ -77,7 +80,7 @@ pub(super) async fn ask_for_stale_reads<S: Service, D: Disk>(
         }
         // The answer explains the version, which is no stale read in the next listing.
         let is_hidden = seen.visibility != Visibility::Published;
-        let answer = is_hidden.then_some(Answer::AsRecorded);
+        let answer = is_hidden.then_some(StoredAnswer::AsRecorded);
         engine.gathered.answers.note(Target::Article(id), answer);
         observed.remote.articles.insert(id, Remote::Present(seen));
     }

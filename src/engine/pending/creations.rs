@@ -6,6 +6,15 @@
 //!   the listing shows other content there, either the service rewrote it or somebody else wrote it: a person decides.
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without rows if its file
 //!   is certainly gone, or belongs to an article: an article that arrived is then an ordinary article of the service.
+//!
+//! | a creation ends, because | found by | rows |
+//! |---|---|---|
+//! | the id was written into its file | `write_id` in `apply/create.rs` | the article's |
+//! | a file has the id already | `row_of_named_file` | the article's |
+//! | its file is certainly gone | `is_file_gone` | none |
+//! | an article of the base has its address | `is_address_taken` | none |
+//! | an article has its file at the place | `is_place_taken`, after the pairing | none |
+//! | its first POST was not carried out | `post` in `apply/create.rs` | none |
 
 use crate::engine::history::ended::note_recreated;
 use crate::engine::history::entry::agreed;
@@ -23,18 +32,18 @@ use crate::state::store::Store;
 use crate::state::{Deed, RequestId, Subject};
 
 /// Removes the articles under creation from the observation. Ends a creation when a file has its id.
-pub(in crate::engine) fn take_creations(
+pub(in crate::engine) fn set_creations_aside(
     store: &mut Store,
     settings: &Settings,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for mut creation in std::mem::take(&mut observed.base.creations) {
         if let Some(row) = row_of_named_file(settings, &creation, observed) {
-            confirm(store, row, &mut observed.base)?;
+            end_with_row(store, row, &mut observed.base)?;
             continue;
         }
-        if is_missing(&creation, observed) {
-            end_missing(store, &creation, observed)?;
+        if is_file_gone(&creation, observed) {
+            end_without_file(store, &creation, observed)?;
             continue;
         }
         let mut made = creation.row.as_ref().map(|row| row.id);
@@ -80,7 +89,8 @@ fn row_of_named_file(
     })
 }
 
-fn confirm(store: &mut Store, row: ArticleRow, base: &mut Base) -> anyhow::Result<()> {
+/// Ends a creation whose id is in a file, with the row of its article.
+fn end_with_row(store: &mut Store, row: ArticleRow, base: &mut Base) -> anyhow::Result<()> {
     store.write_unless_dry_run(|tx| {
         tx.put_article(&row)?;
         tx.end_creation(row.id)
@@ -230,7 +240,7 @@ fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
 }
 
 /// Ends a creation whose file is gone: an article that arrived is an ordinary article.
-fn end_missing(
+fn end_without_file(
     store: &mut Store,
     creation: &Creation,
     observed: &mut Observation,
@@ -248,12 +258,12 @@ fn end_missing(
 }
 
 /// Ends the creations at places where an article has its file by now.
-pub(in crate::engine) fn end_taken(
+pub(in crate::engine) fn end_at_taken_places(
     store: &mut Store,
     observed: &Observation,
 ) -> anyhow::Result<()> {
     for creation in &observed.base.creations {
-        if is_taken(creation, observed) {
+        if is_place_taken(creation, observed) {
             drop_creation(store, creation)?;
         }
     }
@@ -337,7 +347,7 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
 }
 
 /// Returns whether the file of a creation is certainly gone. A file with the same title and text may be it, moved.
-fn is_missing(creation: &Creation, observed: &Observation) -> bool {
+fn is_file_gone(creation: &Creation, observed: &Observation) -> bool {
     let local = &observed.local;
     let (category, _) = creation.address();
     let mut folders = local.categories.iter();
@@ -367,7 +377,7 @@ fn is_missing(creation: &Creation, observed: &Observation) -> bool {
 }
 
 /// Returns whether an article has its file at the place of a creation.
-fn is_taken(creation: &Creation, observed: &Observation) -> bool {
+fn is_place_taken(creation: &Creation, observed: &Observation) -> bool {
     let mut files = observed.paired.files.iter();
     let owner = files.find(|(_, file)| creation.is_at(file.version.category, &file.place.file));
     owner.is_some_and(|(id, _)| !is_gone(*id, observed))

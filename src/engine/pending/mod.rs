@@ -23,12 +23,12 @@ use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
 use crate::state::store::Store;
-use crate::state::{Attempt, Outcome, PendingRequest, PutOrDelete, Target, Update};
+use crate::state::{Attempt, PendingRequest, PutOrDelete, StateResult, Target, Update};
 use answered::{record_arrived, record_changed};
 use std::time::Duration;
 
-/// The result of a look for a request.
-enum Settled {
+/// The outcome of a request, as far as a look shows it.
+enum LookedUp {
     /// It was carried out and is recorded.
     Arrived(Recorded),
     /// It did not arrive: the service has the version to be replaced.
@@ -43,8 +43,8 @@ enum Settled {
 pub(super) enum SendOutcome {
     /// It was carried out and is recorded.
     Done(Recorded),
-    /// It was not carried out.
-    NotDone(ServiceError),
+    /// The service did not accept it, or was not reached: no look was needed.
+    NotAccepted(ServiceError),
     /// It was not carried out: a look has just shown the version to be replaced.
     NotArrived(ServiceError),
     /// The service has another version by now.
@@ -66,20 +66,22 @@ pub(super) struct Recorded {
 pub(super) async fn settle_pending<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<()> {
-    let changes = pending(&engine.store)?;
-    if changes.is_empty() {
+    let requests = pending(&engine.store)?;
+    if requests.is_empty() {
         return Ok(());
     }
     let backoff = Backoff::read(&engine.store, &engine.request)?;
-    for change in changes {
-        let target = Target::Request(change.id());
+    for request in requests {
+        let target = Target::Request(request.id());
         if engine.request.cause == Cause::Background && backoff.is_backing_off(target) {
             continue;
         }
         let purpose = engine.request.purpose;
-        let Settled::Unclear(error) = settle(engine, &change, purpose, true).await? else {
+        let LookedUp::Unclear(error) = look_up_outcome(engine, &request, purpose, true).await?
+        else {
             continue;
         };
+        // A look without an error, and without a sure answer, leaves only this article unknown.
         if let Some(error) = &error {
             engine.gathered.failed_look = Some(format!("a request could not be settled: {error}"));
             // An outage is no failure of this article.
@@ -100,68 +102,68 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
 /// Returns the pending requests for articles that exist.
 fn pending(store: &Store) -> anyhow::Result<Vec<PutOrDelete>> {
     let requests = store.pending_requests()?.into_iter();
-    let changes = requests.filter_map(|(_, request)| match request {
-        PendingRequest::Change(change) => Some(change),
+    let requests = requests.filter_map(|(_, request)| match request {
+        PendingRequest::PutOrDelete(request) => Some(request),
         PendingRequest::CreateArticle(_) => None,
     });
-    Ok(changes.collect())
+    Ok(requests.collect())
 }
 
 /// Returns whether a request for an article is pending: then nothing else is sent for it.
 pub(super) fn is_pending(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
-    let changes = pending(store)?;
-    Ok(changes.iter().any(|change| change.id() == id))
+    let requests = pending(store)?;
+    Ok(requests.iter().any(|request| request.id() == id))
 }
 
 /// Stores a request before it is sent.
-pub(super) fn store_request(store: &mut Store, change: &PutOrDelete) -> Outcome<()> {
-    let request = PendingRequest::Change(change.clone());
+pub(super) fn store_request(store: &mut Store, request: &PutOrDelete) -> StateResult<()> {
+    let request = PendingRequest::PutOrDelete(request.clone());
     store.write(|tx| tx.add_pending_request(&request).map(drop))
 }
 
 /// Ends a request whose outcome changes no row.
-pub(super) fn end_request(store: &mut Store, id: ArticleId) -> Outcome<()> {
+pub(super) fn end_request(store: &mut Store, id: ArticleId) -> StateResult<()> {
     store.write(|tx| tx.end_put_or_delete(id))
 }
 
 /// Sends a stored request once. After a lost response, looks at the article, unless the response is a sign-in page.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    change: &PutOrDelete,
+    request: &PutOrDelete,
 ) -> anyhow::Result<SendOutcome> {
-    let error = match send_once(&engine.service, &engine.store, change).await? {
+    let error = match send_once(&engine.service, &engine.store, request).await? {
         Ok(answer) => {
-            let recorded = record_arrived(&mut engine.store, change, answer.as_deref());
+            let recorded = record_arrived(&mut engine.store, request, answer.as_deref());
             return Ok(SendOutcome::Done(recorded?));
         }
         Err(error) => error,
     };
     if !error.response_lost {
-        end_request(&mut engine.store, change.id())?;
-        return Ok(SendOutcome::NotDone(error));
+        end_request(&mut engine.store, request.id())?;
+        return Ok(SendOutcome::NotAccepted(error));
     }
     if error.kind == ErrorKind::Unauthorized {
         // The look would get the sign-in page as well.
         return Ok(SendOutcome::Pending(error));
     }
-    tracing::warn!(id = %change.id(), %error, "no answer to a write; checking whether it arrived");
-    engine.clock.pause(pause(1)).await;
-    let settled = settle(engine, change, Purpose::Push, false);
-    Ok(match settled.await? {
-        Settled::Arrived(recorded) => SendOutcome::Done(recorded),
-        Settled::NotArrived => SendOutcome::NotArrived(error),
-        Settled::Changed => SendOutcome::Changed,
-        Settled::Unclear(Some(met)) if met.stops_all() => SendOutcome::Pending(met),
-        Settled::Unclear(_) => SendOutcome::Pending(error),
+    tracing::warn!(id = %request.id(), %error, "no answer to a write; checking whether it arrived");
+    engine.clock.pause(retry_wait(1)).await;
+    let looked_up = look_up_outcome(engine, request, Purpose::Push, false);
+    Ok(match looked_up.await? {
+        LookedUp::Arrived(recorded) => SendOutcome::Done(recorded),
+        LookedUp::NotArrived => SendOutcome::NotArrived(error),
+        LookedUp::Changed => SendOutcome::Changed,
+        LookedUp::Unclear(Some(met)) if met.stops_all() => SendOutcome::Pending(met),
+        LookedUp::Unclear(_) => SendOutcome::Pending(error),
     })
 }
 
 async fn send_once(
     service: &impl Service,
     store: &Store,
-    change: &PutOrDelete,
+    request: &PutOrDelete,
 ) -> anyhow::Result<Answer<Option<Box<RemoteArticle>>>> {
-    match change {
+    match request {
         PutOrDelete::Put(update) => {
             let patch = patch(store, update)?;
             let answer = service.update_article(update.id, &patch).await;
@@ -219,12 +221,12 @@ pub(super) async fn post_until_answered<T>(
             return (answer, is_lost);
         };
         is_lost |= error.response_lost;
-        if !worth_another_try(error) || tries == MAX_RETRIES {
+        if !may_post_again(error) || tries == MAX_RETRIES {
             return (answer, is_lost);
         }
         tries += 1;
         tracing::warn!(%path, %error, tries, "no answer to a POST; its slug shows whether it arrived");
-        clock.pause(pause(tries)).await;
+        clock.pause(retry_wait(tries)).await;
     }
 }
 
@@ -238,62 +240,62 @@ pub(super) async fn wait_to_repeat(
     if is_throttled(error) {
         return service.wait_for_room(2, Purpose::Push).await;
     }
-    clock.pause(pause(tries)).await;
+    clock.pause(retry_wait(tries)).await;
     Ok(())
 }
 
 /// Looks up the outcome of a request, and records it. `is_later`: the request was sent in an earlier cycle.
-async fn settle<S: Service, D: Disk>(
+async fn look_up_outcome<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    change: &PutOrDelete,
+    request: &PutOrDelete,
     purpose: Purpose,
     is_later: bool,
-) -> anyhow::Result<Settled> {
-    let (answer, is_sure) = read_back(engine, change.id(), purpose).await?;
+) -> anyhow::Result<LookedUp> {
+    let (answer, is_sure) = read_back(engine, request.id(), purpose).await?;
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => now,
         // A GET does not find hidden articles; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
-            if matches!(change, PutOrDelete::Delete(_)) {
-                let recorded = record_arrived(&mut engine.store, change, None)?;
-                return Ok(Settled::Arrived(recorded));
+            if matches!(request, PutOrDelete::Delete(_)) {
+                let recorded = record_arrived(&mut engine.store, request, None)?;
+                return Ok(LookedUp::Arrived(recorded));
             }
             // Absent is not deleted: the questions about absent articles decide.
-            record_changed(&mut engine.store, change, None)?;
-            return Ok(Settled::Changed);
+            record_changed(&mut engine.store, request, None)?;
+            return Ok(LookedUp::Changed);
         }
-        Err(error) => return Ok(Settled::Unclear(Some(error))),
+        Err(error) => return Ok(LookedUp::Unclear(Some(error))),
     };
     let Some(text) = now.text.as_deref() else {
-        return Ok(Settled::Unclear(None));
+        return Ok(LookedUp::Unclear(None));
     };
     let version = version_with(&now, TextDigest::of(text));
-    if is_target_version(change, &version, &now.revision) {
+    if is_target_version(request, &version, &now.revision) {
         if !is_believed {
-            return Ok(Settled::Unclear(None));
+            return Ok(LookedUp::Unclear(None));
         }
-        end_request(&mut engine.store, change.id())?;
-        return Ok(Settled::NotArrived);
+        end_request(&mut engine.store, request.id())?;
+        return Ok(LookedUp::NotArrived);
     }
     // A replica may lag by several versions.
-    let row = engine.store.article(change.id())?;
+    let row = engine.store.article(request.id())?;
     if !is_sure && row.is_some_and(|row| row.has_superseded(&version, &now.revision)) {
-        return Ok(Settled::Unclear(None));
+        return Ok(LookedUp::Unclear(None));
     }
-    if let PutOrDelete::Put(update) = change
+    if let PutOrDelete::Put(update) = request
         && is_as_sent(&engine.store, update, &version, &now)?
     {
-        let recorded = record_arrived(&mut engine.store, change, Some(&now))?;
-        return Ok(Settled::Arrived(recorded));
+        let recorded = record_arrived(&mut engine.store, request, Some(&now))?;
+        return Ok(LookedUp::Arrived(recorded));
     }
-    record_changed(&mut engine.store, change, Some(&now))?;
-    Ok(Settled::Changed)
+    record_changed(&mut engine.store, request, Some(&now))?;
+    Ok(LookedUp::Changed)
 }
 
 /// Returns whether this is the version that a request is meant to replace or delete.
-fn is_target_version(change: &PutOrDelete, version: &Version, revision: &Revision) -> bool {
-    let (digest, of) = change.over();
+fn is_target_version(request: &PutOrDelete, version: &Version, revision: &Revision) -> bool {
+    let (digest, of) = request.over();
     of == revision && digest.is_none_or(|digest| digest == version.digest())
 }
 
@@ -342,8 +344,8 @@ async fn read_back<S: Service, D: Disk>(
 /// Returns the problems of articles with pending requests.
 pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
     let mut problems = Vec::new();
-    for change in pending(store)? {
-        let id = change.id();
+    for request in pending(store)? {
+        let id = request.id();
         let row = store.article(id)?;
         let path = row.map(|row| row.place.to_string()).unwrap_or_default();
         problems.push((id, Problem::at(path, Some(id), PENDING)));
@@ -356,16 +358,10 @@ pub(super) const PENDING: &str = "it is unknown whether the last change of this 
                                   again, and leaves the article alone until then; if this goes on, save the article in the \
                                   dashboard";
 
-/// Returns whether a failed write needs another try or a look.
-fn worth_another_try(error: &ServiceError) -> bool {
+/// Returns whether a POST without an answer may be sent again: its slug shows whether an earlier try arrived.
+fn may_post_again(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::Unavailable { .. })
         || (error.response_lost && error.kind != ErrorKind::Unauthorized)
-}
-
-/// Returns whether a failed PUT of a category is worth a look. A throttled one is, because the wait for budget comes
-/// first.
-pub(super) fn worth_another_look(error: &ServiceError) -> bool {
-    is_throttled(error) || worth_another_try(error)
 }
 
 /// Returns whether a PUT or DELETE that did not arrive may be sent again; not after an unreadable response.
@@ -381,7 +377,7 @@ fn is_throttled(error: &ServiceError) -> bool {
 /// The number of retries of a write in one cycle, before it is left to the next one.
 pub(super) const MAX_RETRIES: u32 = 4;
 
-/// The pause before a retry: a second before the first one, doubled with every further one.
-fn pause(tries: u32) -> Duration {
+/// Returns the wait before a retry: a second before the first one, doubled with every further one.
+fn retry_wait(tries: u32) -> Duration {
     Duration::from_secs(1).saturating_mul(1 << tries.saturating_sub(1).min(5))
 }

@@ -239,7 +239,7 @@ impl Small {
                 local: if sent {
                     settle.file.clone()
                 } else {
-                    settle.unsent.clone()
+                    settle.base_if_unsent.clone()
                 },
                 remote: if sent {
                     self.categories[&settle.id].0.clone()
@@ -465,7 +465,7 @@ impl Small {
         let old = self.base.articles.get(&settle.id);
         let (local, file_flags) = match sent {
             Some(_) => (&settle.file, settle.file_flags),
-            None => (&settle.unsent, settle.unsent_flags),
+            None => (&settle.base_if_unsent, settle.base_flags_if_unsent),
         };
         let mut row = ArticleRow {
             id: settle.id,

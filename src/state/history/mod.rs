@@ -9,12 +9,9 @@
 //! - A call does a bounded amount of work in one transaction; the next call continues. When a call finds no more to
 //!   delete, pruning rests for a day, and a call costs one read.
 
-use super::{Outcome, Store, Writing};
+use super::{StateResult, Store, Writing};
 use crate::model::Timestamp;
 use rusqlite::params;
-
-/// A day in milliseconds: the rest between two prunings, and the time for which an unnamed body is kept.
-const DAY: i64 = 86_400_000;
 
 /// The time for which a deleted id is remembered: kbsync assumes that no stale read is older.
 const TOMBSTONE_DAYS: i64 = 3;
@@ -34,18 +31,23 @@ const PRUNED_AT: &str = "pruned_at";
 /// Deletes the versions, bodies and log lines that need not be kept.
 ///
 /// `keep_versions` counts per subject; zero keeps one.
-pub fn prune(store: &mut Store, keep_days: u32, keep_versions: u32, now: Timestamp) -> Outcome<()> {
+pub fn prune(
+    store: &mut Store,
+    keep_days: u32,
+    keep_versions: u32,
+    now: Timestamp,
+) -> StateResult<()> {
     // An unfinished change of the mirror needs the versions that it names.
     if rested(store, now)? || !store.journal()?.is_empty() {
         return Ok(());
     }
-    let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
+    let cutoff = now.before(i64::from(keep_days).saturating_mul(Timestamp::DAY));
     let is_pending = !store.pending_requests()?.is_empty();
     store.write_at(now, |tx| {
         let mut removed = vec![tx.prune_events(cutoff)?];
         if !is_pending {
             removed.push(tx.prune_versions(cutoff, keep_versions.max(1))?);
-            removed.push(tx.prune_bodies(now.before(DAY))?);
+            removed.push(tx.prune_bodies(now.before(Timestamp::DAY))?);
         }
         tx.prune_guards(now)?;
         let full = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
@@ -57,13 +59,13 @@ pub fn prune(store: &mut Store, keep_days: u32, keep_versions: u32, now: Timesta
 }
 
 /// Returns whether the last pruning was less than a day ago. If the clock went back, the rest is over.
-fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
+fn rested(store: &Store, now: Timestamp) -> StateResult<bool> {
     let last: Option<Timestamp> = store.value(PRUNED_AT)?;
-    Ok(last.is_some_and(|last| last.is_recent(now, DAY.unsigned_abs())))
+    Ok(last.is_some_and(|last| last.is_recent(now, Timestamp::DAY)))
 }
 
 impl Writing<'_> {
-    fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> Outcome<usize> {
+    fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> StateResult<usize> {
         self.run_and_count(
             "DELETE FROM versions WHERE (subject, number) IN ( \
              SELECT subject, number FROM ( \
@@ -85,7 +87,7 @@ impl Writing<'_> {
         )
     }
 
-    fn prune_bodies(&mut self, put_before: Timestamp) -> Outcome<usize> {
+    fn prune_bodies(&mut self, put_before: Timestamp) -> StateResult<usize> {
         self.run_and_count(
             "DELETE FROM bodies WHERE rowid IN ( \
              SELECT rowid FROM bodies WHERE put_at < ?1 AND digest NOT IN ( \
@@ -101,7 +103,7 @@ impl Writing<'_> {
 
     /// Only the log says that an article was hidden when it was deleted, and whether it came back. Such lines are
     /// needed as long as the article can come back.
-    fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
+    fn prune_events(&mut self, cutoff: Timestamp) -> StateResult<usize> {
         self.run_and_count(
             "DELETE FROM events WHERE id IN ( \
              SELECT id FROM events WHERE at < ?1 \
@@ -111,15 +113,15 @@ impl Writing<'_> {
         )
     }
 
-    fn prune_guards(&mut self, now: Timestamp) -> Outcome<()> {
+    fn prune_guards(&mut self, now: Timestamp) -> StateResult<()> {
         self.run(
             "DELETE FROM deletions WHERE at < ?1",
-            [now.before(DELETION_DAYS * DAY)],
+            [now.before(DELETION_DAYS * Timestamp::DAY)],
         )?;
         self.drop_expired_approvals(now)?;
         self.run(
             "DELETE FROM tombstones WHERE at < ?1",
-            [now.before(TOMBSTONE_DAYS * DAY)],
+            [now.before(TOMBSTONE_DAYS * Timestamp::DAY)],
         )
     }
 }

@@ -1,6 +1,6 @@
 //! Pruning: versions and bodies that are deleted or kept, and the proof that a named body is never lost.
 
-use super::{DAY, PRUNED_AT, prune};
+use super::{PRUNED_AT, prune};
 use crate::{
     model::{
         ArticleId, CategoryId, Digest, Flags, Place, Revision, Side, TextDigest, Timestamp,
@@ -32,7 +32,7 @@ fn subject(number: u8) -> Subject {
 }
 
 fn day(number: u16) -> Timestamp {
-    Timestamp(i64::from(number) * DAY)
+    Timestamp(i64::from(number) * Timestamp::DAY)
 }
 
 fn text(number: u8) -> String {
@@ -204,7 +204,13 @@ fn a_body_that_was_put_again_waits_another_day() {
     };
     put(&mut store, day(0));
     put(&mut store, day(50));
-    prune(&mut store, 90, 20, Timestamp(day(50).0 + DAY / 2)).expect("pruned");
+    prune(
+        &mut store,
+        90,
+        20,
+        Timestamp(day(50).0 + Timestamp::DAY / 2),
+    )
+    .expect("pruned");
     assert!(has(&store, 1));
     prune(&mut store, 90, 20, day(52)).expect("pruned");
     assert!(!has(&store, 1));
@@ -494,7 +500,7 @@ proptest! {
             for (article, before) in (0_u8..).zip(before) {
                 let after = numbers(&store, article);
                 for (rank, kept) in before.iter().enumerate() {
-                    let young = kept.at >= day(at).before(i64::from(days) * DAY);
+                    let young = kept.at >= day(at).before(i64::from(days) * Timestamp::DAY);
                     let must_stay = young
                         || rank < usize::from(newest.max(1))
                         || protected.contains(&kept.seen.version.digest());

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     model::{ArticleId, CategoryId, Place, base::IndexRow},
-    state::{ArticleRow, CategoryRow, Outcome},
+    state::{ArticleRow, CategoryRow, StateResult},
 };
 use rusqlite::{Row, params};
 
@@ -57,61 +57,61 @@ pub(super) const HIDDEN: &str = select!(
 
 impl Store {
     /// Reads the base of all articles in one pass, by id.
-    pub fn articles(&self) -> Outcome<Vec<ArticleRow>> {
+    pub fn articles(&self) -> StateResult<Vec<ArticleRow>> {
         self.all(ALL, [], row)
     }
 
     /// Counts the articles.
-    pub fn article_count(&self) -> Outcome<usize> {
+    pub fn article_count(&self) -> StateResult<usize> {
         let count: Option<i64> = self.one("SELECT count(*) FROM articles", [], |row| row.get(0))?;
         Ok(usize::try_from(count.unwrap_or_default()).unwrap_or(0))
     }
 
     /// Reads the base of one article.
-    pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
+    pub fn article(&self, id: ArticleId) -> StateResult<Option<ArticleRow>> {
         self.one(ONE, [id], row)
     }
 
     /// Finds the articles whose base has this place; there is more than one only while names are being swapped.
-    pub fn articles_at(&self, place: &Place) -> Outcome<Vec<ArticleRow>> {
+    pub fn articles_at(&self, place: &Place) -> StateResult<Vec<ArticleRow>> {
         self.all(AT_PLACE, params![place.folder, place.file], row)
     }
 
     /// Reads the index, by place.
-    pub fn index(&self) -> Outcome<Vec<IndexRow>> {
+    pub fn index(&self) -> StateResult<Vec<IndexRow>> {
         self.all(INDEX, [], index_row)
     }
 
     /// Reads the rows of articles that readers do not see.
-    pub fn hidden_articles(&self) -> Outcome<Vec<IndexRow>> {
+    pub fn hidden_articles(&self) -> StateResult<Vec<IndexRow>> {
         self.all(HIDDEN, [], index_row)
     }
 
     /// Returns whether any article has a base.
-    pub fn has_articles(&self) -> Outcome<bool> {
+    pub fn has_articles(&self) -> StateResult<bool> {
         let found = self.one("SELECT 1 FROM articles", [], |_row| Ok(()))?;
         Ok(found.is_some())
     }
 
     /// Reads the base of all categories, by id.
-    pub fn categories(&self) -> Outcome<Vec<CategoryRow>> {
+    pub fn categories(&self) -> StateResult<Vec<CategoryRow>> {
         self.all(ALL_CATEGORIES, [], category_row)
     }
 
     /// Reads the base of one category.
-    pub fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
+    pub fn category(&self, id: CategoryId) -> StateResult<Option<CategoryRow>> {
         self.one(ONE_CATEGORY, [id], category_row)
     }
 
     /// Returns the mark, while the base is at rest.
-    pub fn at_rest(&self) -> Outcome<Option<String>> {
+    pub fn at_rest(&self) -> StateResult<Option<String>> {
         self.meta(AT_REST)
     }
 }
 
 impl Writing<'_> {
     /// Writes or replaces the base of one article.
-    pub fn put_article(&mut self, article: &ArticleRow) -> Outcome<()> {
+    pub fn put_article(&mut self, article: &ArticleRow) -> StateResult<()> {
         self.end_rest_before_article(article)?;
         let (local, remote) = (&article.local, &article.remote);
         let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
@@ -155,18 +155,18 @@ impl Writing<'_> {
     }
 
     /// Deletes the base of one article. The article's versions stay in the history.
-    pub fn remove_article(&mut self, id: ArticleId) -> Outcome<()> {
+    pub fn remove_article(&mut self, id: ArticleId) -> StateResult<()> {
         self.end_rest()?;
         self.run("DELETE FROM articles WHERE id = ?1", [id])
     }
 
     /// Reads the base of one article as this transaction sees it.
-    pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
+    pub fn article(&self, id: ArticleId) -> StateResult<Option<ArticleRow>> {
         Ok(one(self.sql()?, ONE, [id], row)?)
     }
 
     /// Writes or replaces the base of one category.
-    pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
+    pub fn put_category(&mut self, category: &CategoryRow) -> StateResult<()> {
         self.end_rest_before_category(category)?;
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
@@ -191,33 +191,33 @@ impl Writing<'_> {
     }
 
     /// Reads the base of one category as this transaction sees it.
-    pub(super) fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
+    pub(super) fn category(&self, id: CategoryId) -> StateResult<Option<CategoryRow>> {
         Ok(one(self.sql()?, ONE_CATEGORY, [id], category_row)?)
     }
 
     /// Deletes the base of one category.
-    pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
+    pub fn remove_category(&mut self, id: CategoryId) -> StateResult<()> {
         self.end_rest()?;
         self.run("DELETE FROM categories WHERE id = ?1", [id])
     }
 
     /// Marks the base as at rest.
-    pub fn rest(&mut self, mark: &str) -> Outcome<()> {
+    pub fn rest(&mut self, mark: &str) -> StateResult<()> {
         self.set_meta(AT_REST, mark)
     }
 
     /// Removes the mark.
-    pub fn end_rest(&mut self) -> Outcome<()> {
+    pub fn end_rest(&mut self) -> StateResult<()> {
         self.remove_meta(AT_REST)
     }
 
-    fn is_at_rest(&self) -> Outcome<bool> {
+    fn is_at_rest(&self) -> StateResult<bool> {
         let sql = "SELECT 1 FROM meta WHERE key = ?1";
         Ok(one(self.sql()?, sql, [AT_REST], |_row| Ok(()))?.is_some())
     }
 
     /// Removes the mark before a write of an article's row, unless only its versions change.
-    fn end_rest_before_article(&mut self, row: &ArticleRow) -> Outcome<()> {
+    fn end_rest_before_article(&mut self, row: &ArticleRow) -> StateResult<()> {
         if !self.is_at_rest()? {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Writing<'_> {
     }
 
     /// Removes the mark before a write of a category's row, unless only its times change.
-    fn end_rest_before_category(&mut self, row: &CategoryRow) -> Outcome<()> {
+    fn end_rest_before_category(&mut self, row: &CategoryRow) -> StateResult<()> {
         if !self.is_at_rest()? {
             return Ok(());
         }
@@ -240,7 +240,7 @@ impl Writing<'_> {
         if same { Ok(()) } else { self.end_rest() }
     }
 
-    fn place_of(&self, id: ArticleId) -> Outcome<Option<Place>> {
+    fn place_of(&self, id: ArticleId) -> StateResult<Option<Place>> {
         let sql = "SELECT folder, file FROM articles WHERE id = ?1";
         Ok(one(self.sql()?, sql, [id], |row| place(row, 0))?)
     }

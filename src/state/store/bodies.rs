@@ -8,7 +8,7 @@
 use super::{Store, Writing, one};
 use crate::{
     model::{TextDigest, Timestamp},
-    state::{Outcome, StateError},
+    state::{StateError, StateResult},
 };
 use rusqlite::{Connection, params};
 use std::{
@@ -17,11 +17,11 @@ use std::{
 };
 
 /// The age at which the time of the last put is renewed, in milliseconds.
-const RENEW_AFTER: u64 = 12 * 3_600_000;
+const RENEW_AFTER: i64 = 12 * 3_600_000;
 
 impl Store {
     /// Reads a body; `None`: the body was never stored, or was pruned.
-    pub fn body(&self, digest: TextDigest) -> Outcome<Option<String>> {
+    pub fn body(&self, digest: TextDigest) -> StateResult<Option<String>> {
         let found = self.one(
             "SELECT size, packed FROM bodies WHERE digest = ?1",
             [digest],
@@ -36,7 +36,7 @@ impl Store {
     }
 
     /// Returns whether a body is stored.
-    pub fn has_body(&self, digest: TextDigest) -> Outcome<bool> {
+    pub fn has_body(&self, digest: TextDigest) -> StateResult<bool> {
         let found = self.read(|conn| put_at(conn, digest))?;
         Ok(found.is_some())
     }
@@ -46,14 +46,14 @@ impl Writing<'_> {
     /// Stores a body. A body that is stored already costs one read.
     ///
     /// A row that names the body should be written within a day, at best in the same transaction.
-    pub fn put_body(&mut self, text: &str) -> Outcome<TextDigest> {
+    pub fn put_body(&mut self, text: &str) -> StateResult<TextDigest> {
         let digest = TextDigest::of(text);
         self.put_body_of(digest, text)?;
         Ok(digest)
     }
 
     /// Stores a body whose digest is known.
-    pub fn put_body_of(&mut self, digest: TextDigest, text: &str) -> Outcome<()> {
+    pub fn put_body_of(&mut self, digest: TextDigest, text: &str) -> StateResult<()> {
         debug_assert_eq!(digest, TextDigest::of(text));
         match put_at(self.sql()?, digest)? {
             Some(at) if at.is_recent(self.now, RENEW_AFTER) => {}
@@ -82,7 +82,7 @@ fn put_at(conn: &Connection, digest: TextDigest) -> rusqlite::Result<Option<Time
 }
 
 /// Unpacks a body, and trusts neither its size nor its bytes.
-fn unpack(packing: &Packing, digest: TextDigest, size: u64, packed: &[u8]) -> Outcome<String> {
+fn unpack(packing: &Packing, digest: TextDigest, size: u64, packed: &[u8]) -> StateResult<String> {
     let damaged = |source: Option<io::Error>| StateError {
         source: source.map(Into::into),
         ..StateError::corrupt(format!(

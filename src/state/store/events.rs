@@ -3,12 +3,12 @@
 use super::{Store, Writing, columns::count};
 use crate::{
     model::{ArticleId, Digest, Revision, Side, Timestamp},
-    state::{Approval, ArticleRow, Deed, Event, Outcome},
+    state::{Approval, ArticleRow, Deed, Event, StateResult},
 };
 use rusqlite::{Row, params};
 
 /// The time for which an approval is valid, in milliseconds.
-const APPROVAL_EXPIRES: i64 = 24 * 60 * 60 * 1000;
+const APPROVAL_EXPIRES: i64 = Timestamp::DAY;
 
 /// The newest lines about an article.
 pub(super) const OF_ARTICLE: &str = "SELECT at, action, side, path, article, detail FROM events \
@@ -16,7 +16,7 @@ pub(super) const OF_ARTICLE: &str = "SELECT at, action, side, path, article, det
 
 impl Store {
     /// Reads the newest lines of the log, newest first; with a path, only the lines of that file or folder.
-    pub fn events(&self, limit: usize, path: Option<&str>) -> Outcome<Vec<Event>> {
+    pub fn events(&self, limit: usize, path: Option<&str>) -> StateResult<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         match path {
             None => self.all(
@@ -37,14 +37,14 @@ impl Store {
     }
 
     /// Reads the newest lines of the log about an article, newest first, wherever its file was.
-    pub fn events_of(&self, id: ArticleId, limit: usize) -> Outcome<Vec<Event>> {
+    pub fn events_of(&self, id: ArticleId, limit: usize) -> StateResult<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.all(OF_ARTICLE, params![id, limit], event)
     }
 
     /// Reads the held actions that a person released within the last day. An approval from the future does not count:
     /// the clock went back since.
-    pub fn approvals(&self) -> Outcome<Vec<Approval>> {
+    pub fn approvals(&self) -> StateResult<Vec<Approval>> {
         let now = self.now();
         self.all(
             "SELECT side, held, at FROM approvals WHERE at > ?1 AND at <= ?2",
@@ -60,13 +60,13 @@ impl Store {
     }
 
     /// Returns whether any action is parked or approved.
-    pub fn has_parked_or_approved(&self) -> Outcome<bool> {
+    pub fn has_parked_or_approved(&self) -> StateResult<bool> {
         let sql = "SELECT 1 FROM parked UNION ALL SELECT 1 FROM approvals";
         Ok(self.one(sql, [], |_row| Ok(()))?.is_some())
     }
 
     /// Counts the unapproved deletions on one side since a moment.
-    pub fn deletions_since(&self, since: Timestamp, side: Side) -> Outcome<u64> {
+    pub fn deletions_since(&self, since: Timestamp, side: Side) -> StateResult<u64> {
         let sum = self.one(
             "SELECT coalesce(sum(count), 0) FROM deletions \
              WHERE at >= ?1 AND side = ?2 AND NOT approved",
@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// Returns whether kbsync deleted an article at this revision: an answer that shows the revision is a stale read.
-    pub fn is_buried(&self, id: ArticleId, revision: &Revision) -> Outcome<bool> {
+    pub fn is_buried(&self, id: ArticleId, revision: &Revision) -> StateResult<bool> {
         let sql = "SELECT 1 FROM tombstones WHERE article = ?1 AND revision = ?2";
         let found = self.one(sql, params![id, revision], |_row| Ok(()))?;
         Ok(found.is_some())
@@ -86,7 +86,7 @@ impl Store {
 
 impl Writing<'_> {
     /// Adds a line to the log, under this transaction's moment.
-    pub fn event(&mut self, deed: &Deed) -> Outcome<()> {
+    pub fn event(&mut self, deed: &Deed) -> StateResult<()> {
         insert!(self, "INSERT INTO events", {
             at: self.now,
             action: deed.action,
@@ -98,7 +98,7 @@ impl Writing<'_> {
     }
 
     /// Releases exactly one held action. `kind` is a part of the table's key, so it holds the fingerprint, too.
-    pub fn approve(&mut self, side: Side, fingerprint: Digest) -> Outcome<()> {
+    pub fn approve(&mut self, side: Side, fingerprint: Digest) -> StateResult<()> {
         insert!(self, "INSERT OR REPLACE INTO approvals", {
             side: side,
             kind: fingerprint.to_string(),
@@ -108,7 +108,7 @@ impl Writing<'_> {
     }
 
     /// Uses up an approval, if there is one of exactly this action.
-    pub fn take_approval(&mut self, side: Side, fingerprint: Digest) -> Outcome<()> {
+    pub fn use_up_approval(&mut self, side: Side, fingerprint: Digest) -> StateResult<()> {
         self.run(
             "DELETE FROM approvals WHERE side = ?1 AND held = ?2",
             params![side, fingerprint],
@@ -116,7 +116,7 @@ impl Writing<'_> {
     }
 
     /// Deletes the approvals that [`Store::approvals`] leaves out at this time.
-    pub fn drop_expired_approvals(&mut self, now: Timestamp) -> Outcome<()> {
+    pub fn drop_expired_approvals(&mut self, now: Timestamp) -> StateResult<()> {
         self.run(
             "DELETE FROM approvals WHERE at <= ?1 OR at > ?2",
             [now.before(APPROVAL_EXPIRES), now],
@@ -124,13 +124,13 @@ impl Writing<'_> {
     }
 
     /// Counts a deletion that was carried out on one side.
-    pub fn count_deletion(&mut self, side: Side, approved: bool) -> Outcome<()> {
+    pub fn count_deletion(&mut self, side: Side, approved: bool) -> StateResult<()> {
         insert!(self, "INSERT INTO deletions", { at: self.now, side: side, approved: approved, count: 1 })
     }
 
     /// Remembers that kbsync deleted an article at this revision: an answer that shows the revision again is a stale
     /// read.
-    pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
+    pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> StateResult<()> {
         insert!(self, "INSERT OR REPLACE INTO tombstones", { article: id, revision: revision, at: self.now })
     }
 
@@ -141,7 +141,7 @@ impl Writing<'_> {
         id: ArticleId,
         seen: &Revision,
         row: Option<&ArticleRow>,
-    ) -> Outcome<()> {
+    ) -> StateResult<()> {
         self.tombstone(id, seen)?;
         let known = row.map(ArticleRow::revisions).unwrap_or_default();
         let mut known = known.into_iter();

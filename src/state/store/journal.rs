@@ -12,15 +12,15 @@ use super::{
 use crate::{
     model::{ArticleId, KnownFile},
     state::{
-        Creation, DisplacedRow, Entry, Journalled, Outcome, PendingRequest, RequestId, RowChange,
-        Target,
+        Creation, DisplacedRow, Entry, Journalled, PendingRequest, RequestId, RowChange,
+        StateResult, Target,
     },
 };
 use rusqlite::params;
 
 impl Store {
     /// Reads the unfinished changes of the mirror, in their order.
-    pub fn journal(&self) -> Outcome<Vec<Journalled>> {
+    pub fn journal(&self) -> StateResult<Vec<Journalled>> {
         self.all(
             "SELECT slot, entry, changes FROM journal ORDER BY slot",
             [],
@@ -35,7 +35,7 @@ impl Store {
     }
 
     /// Reads the last slot that the journal has used.
-    pub fn last_slot(&self) -> Outcome<i64> {
+    pub fn last_slot(&self) -> StateResult<i64> {
         let last = self.one(
             "SELECT seq FROM sqlite_sequence WHERE name = 'journal'",
             [],
@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Returns a slot that no file has used.
-    pub fn next_slot(&mut self) -> Outcome<i64> {
+    pub fn next_slot(&mut self) -> StateResult<i64> {
         let last = match self.slot {
             Some(last) => last,
             None => self.last_slot()?,
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Reads the files that were displaced, oldest first.
-    pub fn displaced(&self) -> Outcome<Vec<DisplacedRow>> {
+    pub fn displaced(&self) -> StateResult<Vec<DisplacedRow>> {
         self.all(
             "SELECT slot, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
              digest, since FROM displaced ORDER BY slot",
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Reads the pending requests, oldest first.
-    pub fn pending_requests(&self) -> Outcome<Vec<(RequestId, PendingRequest)>> {
+    pub fn pending_requests(&self) -> StateResult<Vec<(RequestId, PendingRequest)>> {
         self.all("SELECT id, json FROM intents ORDER BY id", [], |row| {
             Ok((
                 RequestId(row.get(0)?),
@@ -85,14 +85,14 @@ impl Store {
     }
 
     /// Reads the articles that are being created, oldest first.
-    pub fn creations(&self) -> Outcome<Vec<Creation>> {
+    pub fn creations(&self) -> StateResult<Vec<Creation>> {
         let pending_requests = self.pending_requests()?.into_iter();
         let creations = pending_requests.filter_map(|(id, pending)| match pending {
             PendingRequest::CreateArticle(creation) => Some(Creation {
                 request: id.0,
                 ..creation
             }),
-            PendingRequest::Change(_) => None,
+            PendingRequest::PutOrDelete(_) => None,
         });
         Ok(creations.collect())
     }
@@ -100,7 +100,12 @@ impl Store {
 
 impl Writing<'_> {
     /// Stores a change of the mirror before the change is made.
-    pub fn begin_change(&mut self, slot: i64, entry: &Entry, rows: &[RowChange]) -> Outcome<()> {
+    pub fn begin_change(
+        &mut self,
+        slot: i64,
+        entry: &Entry,
+        rows: &[RowChange],
+    ) -> StateResult<()> {
         insert!(self, "INSERT INTO journal", {
             slot: slot,
             entry: Json(entry),
@@ -109,12 +114,12 @@ impl Writing<'_> {
     }
 
     /// Deletes a change from the journal: the change is recorded, or was never made.
-    pub fn end_change(&mut self, slot: i64) -> Outcome<()> {
+    pub fn end_change(&mut self, slot: i64) -> StateResult<()> {
         self.run("DELETE FROM journal WHERE slot = ?1", [slot])
     }
 
     /// Applies a row that has become true.
-    pub fn apply(&mut self, change: &RowChange) -> Outcome<()> {
+    pub fn apply(&mut self, change: &RowChange) -> StateResult<()> {
         match change {
             RowChange::Article(row) => {
                 // The row replaces an answer that was stored before it.
@@ -133,7 +138,7 @@ impl Writing<'_> {
     }
 
     /// Stores a displaced file, or its last known stamp and digest.
-    pub fn put_displaced(&mut self, row: &DisplacedRow) -> Outcome<()> {
+    pub fn put_displaced(&mut self, row: &DisplacedRow) -> StateResult<()> {
         let [size, mtime, ctime, inode] = stamp_columns(Some(row.known.stamp));
         insert!(self, "INSERT OR REPLACE INTO displaced", {
             slot: row.slot,
@@ -149,23 +154,23 @@ impl Writing<'_> {
     }
 
     /// Deletes the row of a displaced file.
-    pub fn remove_displaced(&mut self, slot: i64) -> Outcome<()> {
+    pub fn remove_displaced(&mut self, slot: i64) -> StateResult<()> {
         self.run("DELETE FROM displaced WHERE slot = ?1", [slot])
     }
 
     /// Stores a request before it is sent.
-    pub fn add_pending_request(&mut self, pending: &PendingRequest) -> Outcome<RequestId> {
+    pub fn add_pending_request(&mut self, pending: &PendingRequest) -> StateResult<RequestId> {
         self.run("INSERT INTO intents (json) VALUES (?1)", [Json(pending)])?;
         Ok(RequestId(self.sql()?.last_insert_rowid()))
     }
 
     /// Deletes a pending request: its outcome is recorded, or the request never took place.
-    pub fn end_pending_request(&mut self, id: RequestId) -> Outcome<()> {
+    pub fn end_pending_request(&mut self, id: RequestId) -> StateResult<()> {
         self.run("DELETE FROM intents WHERE id = ?1", [id.0])
     }
 
     /// Ends the PUT or DELETE of an article; an article has at most one.
-    pub fn end_put_or_delete(&mut self, id: ArticleId) -> Outcome<()> {
+    pub fn end_put_or_delete(&mut self, id: ArticleId) -> StateResult<()> {
         self.remove_attempt(Target::Request(id))?;
         self.run(
             "DELETE FROM intents \
@@ -175,7 +180,7 @@ impl Writing<'_> {
     }
 
     /// Stores a further attempt to create an article, or the row of the created article.
-    pub fn put_creation(&mut self, creation: &Creation) -> Outcome<()> {
+    pub fn put_creation(&mut self, creation: &Creation) -> StateResult<()> {
         let pending = PendingRequest::CreateArticle(creation.clone());
         self.run(
             "UPDATE intents SET json = ?2 WHERE id = ?1",
@@ -184,7 +189,7 @@ impl Writing<'_> {
     }
 
     /// Ends the request that created an article: the article's id is in its file.
-    pub fn end_creation(&mut self, id: ArticleId) -> Outcome<()> {
+    pub fn end_creation(&mut self, id: ArticleId) -> StateResult<()> {
         self.run(
             "DELETE FROM intents WHERE json ->> '$.create_article.row.id' = ?1",
             [id.to_string()],

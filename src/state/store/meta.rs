@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     model::{ArticleId, Figures, Fingerprint, Flags},
-    state::Outcome,
+    state::StateResult,
 };
 use rusqlite::{Row, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -17,19 +17,19 @@ const SET: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2) \
 
 impl Store {
     /// Reads a single value.
-    pub fn meta(&self, key: &str) -> Outcome<Option<String>> {
+    pub fn meta(&self, key: &str) -> StateResult<Option<String>> {
         let sql = "SELECT value FROM meta WHERE key = ?1";
         self.one(sql, [key], |row| row.get(0))
     }
 
     /// Reads a single value that [`Writing::put_value`] wrote; `None` also if a later kbsync wrote it in another form.
-    pub fn value<T: DeserializeOwned>(&self, key: &str) -> Outcome<Option<T>> {
+    pub fn value<T: DeserializeOwned>(&self, key: &str) -> StateResult<Option<T>> {
         let text = self.meta(key)?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Reads views, ratings and public addresses.
-    pub fn figures(&self) -> Outcome<Vec<(ArticleId, Figures)>> {
+    pub fn figures(&self) -> StateResult<Vec<(ArticleId, Figures)>> {
         self.all(
             "SELECT article, views, happy, neutral, sad, full_url FROM figures",
             [],
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Reads the figures of one article.
-    pub fn figures_of(&self, id: ArticleId) -> Outcome<Option<Figures>> {
+    pub fn figures_of(&self, id: ArticleId) -> StateResult<Option<Figures>> {
         self.one(
             "SELECT article, views, happy, neutral, sad, full_url FROM figures WHERE article = ?1",
             [id],
@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// Reads the entries of the last listing, in their order.
-    pub fn listing_entries(&self) -> Outcome<Vec<ListingEntry>> {
+    pub fn listing_entries(&self) -> StateResult<Vec<ListingEntry>> {
         self.all(
             "SELECT article, fingerprint, said, enabled, draft FROM listing_entries \
              ORDER BY position",
@@ -69,17 +69,17 @@ fn figures(row: &Row<'_>) -> rusqlite::Result<Figures> {
 
 impl Writing<'_> {
     /// Sets a single value. An unchanged value costs no write.
-    pub fn set_meta(&mut self, key: &str, value: &str) -> Outcome<()> {
+    pub fn set_meta(&mut self, key: &str, value: &str) -> StateResult<()> {
         self.run(SET, [key, value])
     }
 
     /// Removes a single value.
-    pub fn remove_meta(&mut self, key: &str) -> Outcome<()> {
+    pub fn remove_meta(&mut self, key: &str) -> StateResult<()> {
         self.run("DELETE FROM meta WHERE key = ?1", [key])
     }
 
     /// Sets a single value that is more than a text, as JSON; `None` removes it.
-    pub fn put_value<T: Serialize>(&mut self, key: &str, value: Option<&T>) -> Outcome<()> {
+    pub fn put_value<T: Serialize>(&mut self, key: &str, value: Option<&T>) -> StateResult<()> {
         match value {
             Some(value) => self.run(SET, params![key, Json(value)]),
             None => self.remove_meta(key),
@@ -87,7 +87,7 @@ impl Writing<'_> {
     }
 
     /// Writes an article's figures, if they differ. A known address stays if the new figures have none.
-    pub fn put_figures(&mut self, id: ArticleId, figures: &Figures) -> Outcome<()> {
+    pub fn put_figures(&mut self, id: ArticleId, figures: &Figures) -> StateResult<()> {
         insert!(self, "INSERT INTO figures", {
             article: id,
             views: figures.views,
@@ -104,7 +104,7 @@ impl Writing<'_> {
     }
 
     /// Writes or replaces the entry at a position.
-    pub fn put_listing_entry(&mut self, position: usize, entry: &ListingEntry) -> Outcome<()> {
+    pub fn put_listing_entry(&mut self, position: usize, entry: &ListingEntry) -> StateResult<()> {
         insert!(self, "INSERT OR REPLACE INTO listing_entries", {
             position: number(position),
             article: entry.article,
@@ -116,7 +116,7 @@ impl Writing<'_> {
     }
 
     /// Removes the entries from a position on.
-    pub fn cut_listing_entries(&mut self, position: usize) -> Outcome<()> {
+    pub fn cut_listing_entries(&mut self, position: usize) -> StateResult<()> {
         self.run(
             "DELETE FROM listing_entries WHERE position >= ?1",
             [number(position)],

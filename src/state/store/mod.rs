@@ -20,7 +20,7 @@ mod versions;
 mod waiting;
 
 use super::{
-    ErrorKind, Outcome, StateError,
+    ErrorKind, StateError, StateResult,
     disk::{self, Identity},
 };
 use crate::drill::{death, failpoint};
@@ -79,15 +79,18 @@ impl Store {
     ///
     /// Nothing is changed when `work` fails. A database that was removed while it was open takes no changes: SQLite
     /// would continue with an unlinked file, and the changes would be lost.
-    pub fn write<T>(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>) -> Outcome<T> {
+    pub fn write<T>(
+        &mut self,
+        work: impl FnOnce(&mut Writing<'_>) -> StateResult<T>,
+    ) -> StateResult<T> {
         self.write_at(self.now(), work)
     }
 
     /// Stores the observations of a look; stores nothing in a dry run.
     pub fn write_unless_dry_run(
         &mut self,
-        work: impl FnOnce(&mut Writing<'_>) -> Outcome<()>,
-    ) -> Outcome<()> {
+        work: impl FnOnce(&mut Writing<'_>) -> StateResult<()>,
+    ) -> StateResult<()> {
         if self.is_dry_run {
             return Ok(());
         }
@@ -98,8 +101,8 @@ impl Store {
     pub fn write_at<T>(
         &mut self,
         now: Timestamp,
-        work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
-    ) -> Outcome<T> {
+        work: impl FnOnce(&mut Writing<'_>) -> StateResult<T>,
+    ) -> StateResult<T> {
         self.flush_bodies()?;
         self.stay()?;
         self.transact(now, work)
@@ -108,8 +111,8 @@ impl Store {
     fn transact<T>(
         &mut self,
         now: Timestamp,
-        work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
-    ) -> Outcome<T> {
+        work: impl FnOnce(&mut Writing<'_>) -> StateResult<T>,
+    ) -> StateResult<T> {
         let (conn, packing) = (&mut self.conn, &self.packing);
         let transact = || {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -143,7 +146,7 @@ impl Store {
     }
 
     /// Checks that the database is still the file that was opened, and the file of the lock the one that was locked.
-    pub fn stay(&self) -> Outcome<()> {
+    pub fn stay(&self) -> StateResult<()> {
         if let (Some(path), Some(was)) = (&self.path, self.identity) {
             is_still(path, was)?;
         }
@@ -159,7 +162,7 @@ impl Store {
 
     /// Takes no changes any more once this file was removed or replaced. The state may be in another folder than the
     /// lock, and outlive it.
-    pub fn keep_with(&mut self, lock: PathBuf) -> Outcome<()> {
+    pub fn keep_with(&mut self, lock: PathBuf) -> StateResult<()> {
         let identity = disk::identity(&lock);
         let identity = identity.map_err(|error| StateError::io(error).at(Some(&lock)))?;
         self.lock = Some((lock, identity));
@@ -171,7 +174,7 @@ impl Store {
         self.path.as_deref()
     }
 
-    fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Outcome<T> {
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> StateResult<T> {
         work(&self.conn).map_err(|error| StateError::from(error).at(self.path.as_deref()))
     }
 
@@ -181,7 +184,7 @@ impl Store {
         sql: &str,
         params: impl Params,
         map: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Outcome<C> {
+    ) -> StateResult<C> {
         self.read(|conn| all(conn, sql, params, map))
     }
 
@@ -191,12 +194,12 @@ impl Store {
         sql: &str,
         params: impl Params,
         map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Outcome<Option<T>> {
+    ) -> StateResult<Option<T>> {
         self.read(|conn| one(conn, sql, params, map))
     }
 }
 
-fn is_still(path: &Path, was: Identity) -> Outcome<()> {
+fn is_still(path: &Path, was: Identity) -> StateResult<()> {
     let is = if_there(disk::identity(path));
     if is.map_err(|error| StateError::io(error).at(Some(path)))? == Some(was) {
         return Ok(());
@@ -240,7 +243,7 @@ impl Writing<'_> {
     ///
     /// After some errors, such as a full disk, SQLite rolls the transaction back by itself. A later statement would
     /// then be a transaction of its own.
-    pub(super) fn sql(&self) -> Outcome<&Connection> {
+    pub(super) fn sql(&self) -> StateResult<&Connection> {
         if self.conn.is_autocommit() {
             return Err(StateError {
                 detail: "the transaction was rolled back after an error".to_owned(),
@@ -251,12 +254,12 @@ impl Writing<'_> {
     }
 
     /// Runs a statement.
-    pub(super) fn run(&self, sql: &str, params: impl Params) -> Outcome<()> {
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> StateResult<()> {
         self.run_and_count(sql, params).map(drop)
     }
 
     /// Runs a statement, and counts the rows that it changed.
-    pub(super) fn run_and_count(&self, sql: &str, params: impl Params) -> Outcome<usize> {
+    pub(super) fn run_and_count(&self, sql: &str, params: impl Params) -> StateResult<usize> {
         Ok(self.sql()?.prepare_cached(sql)?.execute(params)?)
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     files::{self, if_there},
     model::{Timestamp, WorkspaceId},
     state::{
-        Binding, ErrorKind, Outcome, StateError,
+        Binding, ErrorKind, StateError, StateResult,
         disk::{self, Identity},
         migrate, schema,
     },
@@ -34,7 +34,7 @@ const SMALL_PAGE: i64 = 1024;
 
 impl Store {
     /// Creates the folder of a database if there is none, for its owner only.
-    pub fn prepare(dir: &Path) -> Outcome<()> {
+    pub fn prepare(dir: &Path) -> StateResult<()> {
         files::make_folder(dir).map_err(|error| StateError::io(error).at(Some(dir)))
     }
 
@@ -42,7 +42,7 @@ impl Store {
     ///
     /// The database is readable by its owner only, and bound to one service and workspace for good. A damaged database
     /// is refused, never replaced.
-    pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
+    pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> StateResult<Self> {
         let path = disk::locate(dir)?;
         let opened = open_at(&path, binding, now)
             .and_then(|conn| Ok((conn, disk::identity(&path).map_err(StateError::io)?)));
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// `None`: there is no database, or nothing was ever recorded in it. With a binding, a state with another binding
     /// is refused.
-    pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> Outcome<Option<Self>> {
+    pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> StateResult<Option<Self>> {
         let file = dir.join(disk::FILE);
         let found = if_there(fs::symlink_metadata(&file));
         if (found.map_err(|error| StateError::io(error).at(Some(&file)))?).is_none() {
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Makes an empty store in memory, in place of a missing database and for tests.
-    pub fn in_memory(binding: &Binding) -> Outcome<Self> {
+    pub fn in_memory(binding: &Binding) -> StateResult<Self> {
         let mut conn = Connection::open_in_memory()?;
         conn.pragma_update(None, "page_size", SMALL_PAGE)?;
         prepare(&conn)?;
@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// Copies everything into a store in memory, which is independent of this one from then on.
-    pub fn copy(&self) -> Outcome<Self> {
+    pub fn copy(&self) -> StateResult<Self> {
         let memory = Connection::open_in_memory()?;
         Ok(Self::of(copy(&self.conn, memory)?, None, None))
     }
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection> {
+fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> StateResult<Connection> {
     failpoint::pass("state: before the database is made");
     disk::make_private(path).map_err(StateError::io)?;
     failpoint::pass("state: database made");
@@ -120,7 +120,7 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
     Ok(conn)
 }
 
-fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
+fn open_reader(path: &Path, binding: Option<&Binding>) -> StateResult<Option<Connection>> {
     let first =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | common_flags())
             .map_err(StateError::from)
@@ -142,7 +142,10 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
     }
 }
 
-fn read_or_none(mut conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
+fn read_or_none(
+    mut conn: Connection,
+    binding: Option<&Binding>,
+) -> StateResult<Option<Connection>> {
     prepare(&conn)?;
     migrate::refuse_programs(&conn)?;
     let taken = migrate::taken(&conn, schema::STEPS)?;
@@ -206,7 +209,7 @@ fn prepare(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Checks for damage, after a process died with the database open.
-fn check(conn: &Connection) -> Outcome<()> {
+fn check(conn: &Connection) -> StateResult<()> {
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict == "ok" {
         Ok(())
@@ -216,7 +219,7 @@ fn check(conn: &Connection) -> Outcome<()> {
 }
 
 /// Chooses how changes become durable: a write-ahead log, or a rollback journal where the disk is remote.
-fn set_journal(conn: &Connection, path: &Path) -> Outcome<()> {
+fn set_journal(conn: &Connection, path: &Path) -> StateResult<()> {
     if path.parent().is_none_or(disk::is_remote) {
         return use_rollback_journal(conn, path);
     }
@@ -231,7 +234,7 @@ fn set_journal(conn: &Connection, path: &Path) -> Outcome<()> {
 
 /// Uses a rollback journal, which needs no shared memory. `EXTRA` also syncs the removal of the journal, which is the
 /// commit.
-pub(super) fn use_rollback_journal(conn: &Connection, path: &Path) -> Outcome<()> {
+pub(super) fn use_rollback_journal(conn: &Connection, path: &Path) -> StateResult<()> {
     if uses_wal(path).map_err(StateError::io)? {
         // With the exclusive lock, SQLite needs no shared memory to apply and remove a log that came from a local disk.
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
@@ -280,7 +283,7 @@ fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Binds a new database, or checks that the binding is the same.
-fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
+fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> StateResult<()> {
     if bound_to(conn)?.is_none() {
         conn.execute(
             "INSERT OR IGNORE INTO binding (one, service, workspace, created_at) \

@@ -5,7 +5,7 @@
 
 use super::{Store, Writing};
 use crate::model::TextDigest;
-use crate::state::{Outcome, SeenVersion};
+use crate::state::{SeenVersion, StateResult};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) struct Spool {
 
 impl Store {
     /// Adds a body to the spool.
-    pub fn gather(&mut self, body: SeenBody) -> Outcome<()> {
+    pub fn gather(&mut self, body: SeenBody) -> StateResult<()> {
         let spool = &mut self.spool;
         if self.is_dry_run {
             if body.may_merge {
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Stores the gathered bodies.
-    pub fn flush_bodies(&mut self) -> Outcome<()> {
+    pub fn flush_bodies(&mut self) -> StateResult<()> {
         if self.spool.waiting.is_empty() {
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// Returns a body that is stored, or that was gathered in this dry run.
-    pub fn text(&self, digest: TextDigest) -> Outcome<Option<Arc<str>>> {
+    pub fn text(&self, digest: TextDigest) -> StateResult<Option<Arc<str>>> {
         if let Some(text) = self.spool.of_dry_run.get(&digest) {
             return Ok(Some(text.clone()));
         }
@@ -88,7 +88,7 @@ impl Spool {
 }
 
 impl Writing<'_> {
-    fn put_gathered(&mut self, gathered: Vec<SeenBody>) -> Outcome<()> {
+    fn put_gathered(&mut self, gathered: Vec<SeenBody>) -> StateResult<()> {
         for body in gathered {
             self.put_body_of(body.digest, &body.text)?;
             let file = body.file.as_deref();

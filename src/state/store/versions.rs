@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     model::{ArticleId, Digest, Place, Side, TextDigest, path::CONFLICT_EXTENSION},
-    state::{Outcome, SeenVersion, StoredVersion, Subject},
+    state::{SeenVersion, StateResult, StoredVersion, Subject},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -22,12 +22,12 @@ macro_rules! columns {
 }
 
 impl Store {
-    fn find(&self, subject: &Subject) -> Outcome<Option<i64>> {
+    fn find(&self, subject: &Subject) -> StateResult<Option<i64>> {
         self.read(|conn| find(conn, subject))
     }
 
     /// Lists the versions of a subject, newest first, without their bodies.
-    pub fn versions(&self, subject: &Subject) -> Outcome<Vec<StoredVersion>> {
+    pub fn versions(&self, subject: &Subject) -> StateResult<Vec<StoredVersion>> {
         let Some(key) = self.find(subject)? else {
             return Ok(Vec::new());
         };
@@ -43,7 +43,7 @@ impl Store {
     }
 
     /// Reads one version of a subject.
-    pub fn version(&self, subject: &Subject, number: u64) -> Outcome<Option<StoredVersion>> {
+    pub fn version(&self, subject: &Subject, number: u64) -> StateResult<Option<StoredVersion>> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
@@ -62,7 +62,7 @@ impl Store {
     }
 
     /// Lists the subjects that are or were at a place: the present subject first, then the others, latest first.
-    pub fn subjects_at(&self, place: &Place) -> Outcome<Vec<Subject>> {
+    pub fn subjects_at(&self, place: &Place) -> StateResult<Vec<Subject>> {
         let present = self
             .articles_at(place)?
             .into_iter()
@@ -86,7 +86,7 @@ impl Store {
 
     /// Lists the last version of every article that has no base any more, latest first, without articles that were only
     /// seen on the service and were never in the mirror.
-    pub fn deleted_articles(&self) -> Outcome<Vec<StoredVersion>> {
+    pub fn deleted_articles(&self) -> StateResult<Vec<StoredVersion>> {
         self.all(
             concat!(
                 "SELECT ",
@@ -112,7 +112,7 @@ impl Store {
         id: ArticleId,
         digest: Digest,
         side: Side,
-    ) -> Outcome<Option<u64>> {
+    ) -> StateResult<Option<u64>> {
         self.one(
             "SELECT number FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
              WHERE subject = key AND digest = ?2 AND EXISTS ( \
@@ -130,7 +130,7 @@ impl Store {
     ///
     /// A version that was recorded again only because its file moved is no change; nor is a conflict copy, or a file
     /// that was not ready.
-    pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
+    pub fn recent_exchange(&self, id: ArticleId) -> StateResult<Vec<(Side, Digest)>> {
         let recent: Vec<(Side, Digest)> = self.all(
             "SELECT side, digest FROM versions \
              WHERE subject = (SELECT id FROM subjects WHERE article = ?1) AND file NOT LIKE ?2 \
@@ -161,7 +161,7 @@ impl Writing<'_> {
     ///
     /// `None`: the last version of its side is the same, at the same place, and the file has nothing new either. The
     /// caller puts the bodies.
-    pub fn record(&mut self, seen: &SeenVersion) -> Outcome<Option<u64>> {
+    pub fn record(&mut self, seen: &SeenVersion) -> StateResult<Option<u64>> {
         let (key, last) = match find(self.sql()?, &seen.subject)? {
             Some(key) => (key, last_of(self.sql()?, key)?),
             None => (self.add_subject(&seen.subject)?, Vec::new()),
@@ -206,7 +206,7 @@ impl Writing<'_> {
     /// Moves the versions of a subject to another subject: the versions of a new file become the article's history.
     ///
     /// If both subjects have versions, all versions are numbered anew in the order in which they were recorded.
-    pub fn rename_subject(&mut self, from: &Subject, to: &Subject) -> Outcome<()> {
+    pub fn rename_subject(&mut self, from: &Subject, to: &Subject) -> StateResult<()> {
         if from == to {
             return Ok(());
         }
@@ -225,7 +225,7 @@ impl Writing<'_> {
         self.run("DELETE FROM subjects WHERE id = ?1", [old])
     }
 
-    fn interleave(&mut self, old: i64, new: i64) -> Outcome<()> {
+    fn interleave(&mut self, old: i64, new: i64) -> StateResult<()> {
         // The running maximum keeps each subject's own order when a clock went back. Numbers are negative meanwhile, so
         // that no two versions have the same number.
         self.run(
@@ -243,7 +243,7 @@ impl Writing<'_> {
         )
     }
 
-    fn add_subject(&mut self, subject: &Subject) -> Outcome<i64> {
+    fn add_subject(&mut self, subject: &Subject) -> StateResult<i64> {
         let (article, place) = match subject {
             Subject::Article(id) => (Some(*id), None),
             Subject::File(place) => (None, Some(place)),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     model::{ArticleId, CategoryId, Version},
-    state::{Attempt, ConflictRow, Outcome, Parked, Target},
+    state::{Attempt, ConflictRow, Parked, StateResult, Target},
 };
 use rusqlite::{Row, params, types::ToSql};
 use serde::{Serialize, de::DeserializeOwned};
@@ -20,7 +20,7 @@ const FOR_PERSON: &str = "waits for a person: ";
 
 impl Store {
     /// Reads the conflicts that were shown and not settled, by article.
-    pub fn conflicts(&self) -> Outcome<Vec<ConflictRow>> {
+    pub fn conflicts(&self) -> StateResult<Vec<ConflictRow>> {
         self.all(
             "SELECT article, folder, file, local, remote, revision, copy, reason, at \
              FROM conflicts",
@@ -30,7 +30,7 @@ impl Store {
     }
 
     /// Reads the actions that were refused or wait for a person, by key.
-    pub fn parked(&self) -> Outcome<BTreeMap<String, Parked>> {
+    pub fn parked(&self) -> StateResult<BTreeMap<String, Parked>> {
         self.all(
             "SELECT key, fingerprint, reason, at FROM parked",
             [],
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// Reads the rows of a kind, by their keys. A row that a later kbsync wrote in another form is left out.
-    pub fn waiting<T: DeserializeOwned>(&self, kind: &str) -> Outcome<BTreeMap<String, T>> {
+    pub fn waiting<T: DeserializeOwned>(&self, kind: &str) -> StateResult<BTreeMap<String, T>> {
         let rows: Vec<(String, String)> = self.all(
             "SELECT key, json FROM waiting WHERE kind = ?1",
             [kind],
@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// Reads all attempts.
-    pub fn backoff(&self) -> Outcome<BTreeMap<Target, Attempt>> {
+    pub fn backoff(&self) -> StateResult<BTreeMap<Target, Attempt>> {
         self.all(
             "SELECT kind, id, last_asked, failures, answer FROM backoff",
             [],
@@ -74,7 +74,7 @@ impl Store {
 
 impl Writing<'_> {
     /// Records a conflict that is shown, in place of an earlier conflict of the same article.
-    pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
+    pub fn put_conflict(&mut self, conflict: &ConflictRow) -> StateResult<()> {
         self.end_rest()?;
         self.remove_conflict(conflict.id)?;
         insert!(self, "INSERT INTO conflicts", {
@@ -97,19 +97,19 @@ impl Writing<'_> {
     }
 
     /// Deletes the name of an open conflict's copy, so that the copy is written anew, as for a new conflict.
-    pub fn forget_copy(&mut self, id: ArticleId) -> Outcome<()> {
+    pub fn forget_copy(&mut self, id: ArticleId) -> StateResult<()> {
         self.end_rest()?;
         self.run("UPDATE conflicts SET copy = NULL WHERE article = ?1", [id])
     }
 
     /// Deletes a conflict that was settled.
-    pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
+    pub fn remove_conflict(&mut self, id: ArticleId) -> StateResult<()> {
         self.end_rest()?;
         self.run("DELETE FROM conflicts WHERE article = ?1", [id])
     }
 
     /// Remembers an action that is not tried again until it changes. An equal row costs no write.
-    pub fn park(&mut self, parked: &Parked) -> Outcome<()> {
+    pub fn park(&mut self, parked: &Parked) -> StateResult<()> {
         let prefix = if parked.is_for_person { FOR_PERSON } else { "" };
         let reason = format!("{prefix}{}", parked.reason);
         self.run(
@@ -123,7 +123,7 @@ impl Writing<'_> {
     }
 
     /// Lets a parked action be tried again.
-    pub fn unpark(&mut self, key: &str) -> Outcome<()> {
+    pub fn unpark(&mut self, key: &str) -> StateResult<()> {
         self.run("DELETE FROM parked WHERE key = ?1", [key])
     }
 
@@ -132,7 +132,7 @@ impl Writing<'_> {
         &mut self,
         kind: &str,
         rows: &BTreeMap<String, T>,
-    ) -> Outcome<()> {
+    ) -> StateResult<()> {
         let keys: Vec<&String> = rows.keys().collect();
         self.run(
             "DELETE FROM waiting WHERE kind = ?1 AND key NOT IN (SELECT value FROM json_each(?2))",
@@ -149,7 +149,7 @@ impl Writing<'_> {
     }
 
     /// Records an attempt, in place of the earlier attempt.
-    pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> Outcome<()> {
+    pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> StateResult<()> {
         let (kind, id) = columns(&target);
         insert!(self, "INSERT OR REPLACE INTO backoff", {
             kind: kind,
@@ -161,7 +161,7 @@ impl Writing<'_> {
     }
 
     /// Deletes an attempt, so that the service is asked again at once.
-    pub fn remove_attempt(&mut self, target: Target) -> Outcome<()> {
+    pub fn remove_attempt(&mut self, target: Target) -> StateResult<()> {
         let (kind, id) = columns(&target);
         self.run(
             "DELETE FROM backoff WHERE kind = ?1 AND id = ?2",

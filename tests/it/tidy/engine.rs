@@ -24,7 +24,7 @@ const ORDER: [&str; 22] = [
     "mirror_view",
     "apply",
     "first_sync",
-    "behind",
+    "by_git",
     "facts",
     "cycle",
     // What commands ask for besides a cycle.

@@ -12,11 +12,11 @@ use crate::state::{PutOrDelete, RowChange, SeenVersion, Target, Update};
 /// Records a request that was carried out, and ends it.
 pub(super) fn record_arrived(
     store: &mut Store,
-    change: &PutOrDelete,
+    request: &PutOrDelete,
     answer: Option<&RemoteArticle>,
 ) -> anyhow::Result<Recorded> {
     let (mut rewritten, mut warning) = (None, None);
-    let rows = match (change, answer) {
+    let rows = match (request, answer) {
         (PutOrDelete::Put(update), Some(answer)) => {
             let text = answer.text.as_deref();
             rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
@@ -26,19 +26,20 @@ pub(super) fn record_arrived(
             }
             rows_after(update, answer)
         }
+        // Only a DELETE arrives without an answer.
         (PutOrDelete::Put(_), None) => Vec::new(),
         (PutOrDelete::Delete(deletion), _) => deletion.rows.clone(),
     };
     if let Some(lost) = &warning {
-        tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
+        tracing::warn!(id = %request.id(), "the service keeps less than it was sent: {lost}");
     }
-    let before = store.article(change.id())?;
+    let before = store.article(request.id())?;
     store.write(|tx| {
-        tx.end_put_or_delete(change.id())?;
+        tx.end_put_or_delete(request.id())?;
         if let Some(text) = rewritten {
             tx.put_body(text)?;
         }
-        if let PutOrDelete::Delete(deletion) = change {
+        if let PutOrDelete::Delete(deletion) = request {
             tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
         }
         rows.iter().try_for_each(|row| tx.apply(row))
@@ -56,16 +57,16 @@ pub(super) fn record_arrived(
 /// Ends a request whose article changed or vanished since. The version to be replaced counts as superseded.
 pub(super) fn record_changed(
     store: &mut Store,
-    change: &PutOrDelete,
+    request: &PutOrDelete,
     found: Option<&RemoteArticle>,
 ) -> anyhow::Result<()> {
-    let row = store.article(change.id())?;
-    let (over, revision) = change.over();
+    let row = store.article(request.id())?;
+    let (over, revision) = request.over();
     let over = over.map(|digest| (digest, revision.clone()));
     store.write(|tx| {
-        tx.end_put_or_delete(change.id())?;
+        tx.end_put_or_delete(request.id())?;
         // Ask for a hidden article at once.
-        tx.remove_attempt(Target::Article(change.id()))?;
+        tx.remove_attempt(Target::Article(request.id()))?;
         let Some(mut row) = row else {
             return Ok(());
         };

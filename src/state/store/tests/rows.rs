@@ -12,8 +12,8 @@ use crate::{
     state::store::TimeOfDay,
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
-        Outcome, Parked, PendingRequest, PutOrDelete, RowChange, Sent, StateError, Store, Update,
-        Visibility, Writing,
+        Parked, PendingRequest, PutOrDelete, RowChange, Sent, StateError, StateResult, Store,
+        Update, Visibility, Writing,
     },
 };
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn creation() -> Creation {
 fn pending_requests() -> Vec<PendingRequest> {
     vec![
         PendingRequest::CreateArticle(creation()),
-        PendingRequest::Change(PutOrDelete::Put(Update {
+        PendingRequest::PutOrDelete(PutOrDelete::Put(Update {
             id: id(1),
             version: version("b"),
             fields: vec![Field::Title, Field::Text],
@@ -68,7 +68,7 @@ fn pending_requests() -> Vec<PendingRequest> {
             over_revision: Revision("1".to_owned()),
             rows: vec![RowChange::NoConflict(id(1))],
         })),
-        PendingRequest::Change(PutOrDelete::Delete(Deletion {
+        PendingRequest::PutOrDelete(PutOrDelete::Delete(Deletion {
             id: id(1),
             revision: Revision("2".to_owned()),
             version: Some(digest("over")),
@@ -419,7 +419,7 @@ fn an_approval_releases_exactly_one_action_once() {
         fingerprint,
         at: NOW,
     };
-    let mut after = |work: &dyn Fn(&mut Writing<'_>) -> Outcome<()>| {
+    let mut after = |work: &dyn Fn(&mut Writing<'_>) -> StateResult<()>| {
         store.write_at(NOW, work).expect("written");
         store.approvals().expect("rows")
     };
@@ -429,11 +429,11 @@ fn an_approval_releases_exactly_one_action_once() {
     });
     assert_eq!(approved, [approval]);
     let left = after(&|tx| {
-        tx.take_approval(Side::Remote, changed)?;
-        tx.take_approval(Side::Local, fingerprint)
+        tx.use_up_approval(Side::Remote, changed)?;
+        tx.use_up_approval(Side::Local, fingerprint)
     });
     assert_eq!(left.len(), 1);
-    let left = after(&|tx| tx.take_approval(Side::Remote, fingerprint));
+    let left = after(&|tx| tx.use_up_approval(Side::Remote, fingerprint));
     assert_eq!(left, []);
 }
 
@@ -708,12 +708,12 @@ fn an_update_of_an_earlier_version_has_no_rows() {
     let fields = written["update_article"].as_object_mut().expect("a map");
     assert!(fields.remove("rows").is_some());
     let read: PendingRequest = serde_json::from_value(written).expect("read");
-    let PendingRequest::Change(PutOrDelete::Put(update)) = now else {
+    let PendingRequest::PutOrDelete(PutOrDelete::Put(update)) = now else {
         panic!("the second one is an update");
     };
     let rows = Vec::new();
     assert_eq!(
         read,
-        PendingRequest::Change(PutOrDelete::Put(Update { rows, ..update }))
+        PendingRequest::PutOrDelete(PutOrDelete::Put(Update { rows, ..update }))
     );
 }

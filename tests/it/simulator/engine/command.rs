@@ -318,7 +318,7 @@ impl Run<'_> {
             store
                 .write_at(now, |state| {
                     let mut marks = marks.iter();
-                    marks.try_for_each(|(side, mark)| state.take_approval(*side, *mark))
+                    marks.try_for_each(|(side, mark)| state.use_up_approval(*side, *mark))
                 })
                 .expect("written");
         }

@@ -318,7 +318,7 @@ impl Scene {
         let now = sent.unwrap_or(&settle.seen);
         let (local, file_flags) = match sent {
             Some(_) => (&settle.file, settle.file_flags),
-            None => (&settle.unsent, settle.unsent_flags),
+            None => (&settle.base_if_unsent, settle.base_flags_if_unsent),
         };
         let row = ArticleRow {
             id: settle.id,

@@ -3,7 +3,7 @@
 use crate::engine::form::{category_version, slug_at, text_lf};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Place, TextDigest, Version};
-use crate::state::Outcome;
+use crate::state::StateResult;
 use crate::state::store::Store;
 
 /// The content of a file.
@@ -21,7 +21,7 @@ impl<'a> Content<'a> {
         id: ArticleId,
         version: &'a Version,
         flags: Flags,
-    ) -> Outcome<Self> {
+    ) -> StateResult<Self> {
         let lf = store.text(version.text)?.as_deref().and_then(text_lf);
         Ok(Self::Article(id, version, lf, flags))
     }

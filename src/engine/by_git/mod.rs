@@ -26,7 +26,7 @@ use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
-use crate::state::Outcome;
+use crate::state::StateResult;
 use crate::state::store::Store;
 use content::Content;
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ pub(super) fn by_git(
     let mut changed: Vec<_> = actions()
         .filter(|_| !is_restored)
         .filter_map(|action| changed(action, observed, store))
-        .collect::<Outcome<_>>()?;
+        .collect::<StateResult<_>>()?;
     let created = actions().filter_map(|action| Some((action, created_at(action)?.to_string())));
     let created: Vec<_> = created.collect();
     let mut paths = paths_of(&changed);
@@ -86,9 +86,9 @@ pub(super) fn by_git(
     if !removals.is_empty() {
         let removed = removals.iter().map(|(path, _)| path.clone());
         let why = git.held_removals(&removed.collect());
-        let held = removals.iter();
-        let held = held.filter_map(|(path, id)| Some((*id, why.get(path)?.clone())));
-        found.removed.extend(held);
+        let judged = removals.iter();
+        let judged = judged.filter_map(|(path, id)| Some((*id, why.get(path)?.clone())));
+        found.removed.extend(judged);
     }
     let committed = git.committed(&paths);
     let mut duplicates = Vec::new();
@@ -150,7 +150,7 @@ fn is_unseen(
     id: ArticleId,
     observed: &Observation,
     store: &Store,
-) -> Outcome<bool> {
+) -> StateResult<bool> {
     let Some(contents) = since.and_then(|since| since.contents.as_ref()) else {
         return Ok(true);
     };
@@ -294,7 +294,7 @@ fn changed<'a>(
     action: &'a Action,
     observed: &'a Observation,
     store: &Store,
-) -> Option<Outcome<Changed<'a>>> {
+) -> Option<StateResult<Changed<'a>>> {
     let (id, place, version) = match &action.step {
         Step::Settle(settle) => (settle.id, settle.from()?, settle.had()?),
         Step::Conflict(conflict) => (conflict.id, &conflict.place, &conflict.local),
