@@ -109,6 +109,7 @@ async fn run_cycle<S: Service, D: Disk>(
         return Ok(Some(Stop::of_git(&why)));
     }
     let applied = apply(engine, plan, &mut observed, report).await;
+    // Also after a failed apply: late text must not wait for a cycle that succeeds.
     let late = if observed.extent == Extent::Paths {
         // A look at each displaced file would delay every save after a large pull.
         Ok(Vec::new())

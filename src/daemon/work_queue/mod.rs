@@ -7,8 +7,8 @@
 //! - An article that changed on the service after it was read is retried at once, a few times.
 //! - Commands go first, because a person waits. Pushes are next, then the full cycle. A full cycle that waited for too
 //!   long goes before the pushes.
-//! - After lost events, the full cycle waits for files in motion, and is left out if no file has changed. After new
-//!   ignore rules, it does neither.
+//! - After lost events, the full cycle waits for files in motion, and does not run if no file has changed. After new
+//!   ignore rules, it neither waits nor depends on changed files.
 //! - While git is busy, or another branch than the published one is checked out, or during an outage, only commands
 //!   and plans run.
 //! - The first job is a full cycle, and starts when the watch is set up, so that no change is missed.
@@ -183,7 +183,7 @@ impl WorkQueue {
         });
     }
 
-    /// Adds a full cycle. A rescan, which waits and may be left out, gives way to any other.
+    /// Adds a full cycle. A rescan, which waits and may not be needed, gives way to any other.
     fn want(&mut self, trigger: Trigger) {
         self.full_cycle = self.full_cycle.into_iter().chain([trigger]).min();
     }

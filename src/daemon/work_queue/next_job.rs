@@ -116,7 +116,7 @@ impl WorkQueue {
     ) -> Option<Job> {
         let trigger = self.full_cycle.take()?;
         self.full_cycle_since = None;
-        // A rescan that is left out delays no poll.
+        // A rescan may not be needed: it delays no poll.
         if trigger != Trigger::Rescan {
             self.schedule.polled(now);
         }

@@ -189,9 +189,9 @@ impl Duplicate<'_> {
 }
 
 impl Changed<'_> {
-    /// Returns the reason for a hold. `doubt`: why git could not be asked.
-    fn reason(&self, doubt: Option<&String>, observed: &Observation) -> String {
-        let cause = match doubt {
+    /// Returns the reason for a hold. `git_error`: why git could not be asked.
+    fn reason(&self, git_error: Option<&String>, observed: &Observation) -> String {
+        let cause = match git_error {
             None => "as after `git checkout` or `git stash`".to_owned(),
             Some(why) => format!("and git may have done it ({why})"),
         };

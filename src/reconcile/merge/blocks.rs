@@ -40,7 +40,8 @@ impl BlockClash {
     }
 }
 
-/// Cuts two texts that do not merge into blocks. If it is in doubt what each side changed, every difference is a clash.
+/// Cuts two texts that do not merge into blocks. If it is ambiguous what each side changed, every difference is a
+/// clash.
 pub fn blocks(ancestors: &[&str], local: &str, remote: &str) -> Vec<Block> {
     let overlaps =
         |base: &&&str| merge_text(base, local, remote) == TextMerge::Clash(ClashReason::Overlap);

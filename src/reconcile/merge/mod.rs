@@ -3,7 +3,7 @@
 //! A body is cut into units, lines *and* HTML blocks ([`html::units()`]), and each side's changes are hunks against the
 //! common ancestor (`hunks`). The merge guarantees:
 //!
-//! - Never fuzzy: a clean result has both sides' changes, each at its place. A change whose place is in doubt is a
+//! - Never fuzzy: a clean result has both sides' changes, each at its place. A change whose place is ambiguous is a
 //!   clash.
 //! - Symmetry: the order of the sides does not matter. Equal sides are the result; if one side equals the ancestor, the
 //!   other side is the result.
@@ -14,13 +14,13 @@
 //!
 //! The handling of a clash is not decided here.
 
+mod ambiguity;
 mod blocks;
-mod doubt;
 mod hunks;
 
 use crate::model::html;
+use ambiguity::Counts;
 pub use blocks::{Block, BlockClash, blocks, join, merge_union};
-use doubt::Counts;
 use hunks::{hunks, stretches};
 use imara_diff::{Interner, Token};
 use std::fmt;
@@ -109,7 +109,7 @@ pub fn merge_with_fallback(ancestors: &[&str], local: &str, remote: &str) -> Tex
 /// If units repeat, a change can be placed in more than one way: of two equal units, either may be the removed one. A
 /// diff decides on one place, and both sides' changes may then seem apart although they are not. Therefore the merge is
 /// made twice, with each such change as far down and as far up as possible, and the result counts only if both agree.
-/// `doubt` checks the remaining cases.
+/// `ambiguity` checks the remaining cases.
 fn merge_units<'a>(
     base: &'a str,
     local: &'a str,
@@ -126,7 +126,7 @@ fn merge_units<'a>(
     let merge = |texts: &_| merge_tokens(texts, &blank, &counts);
     let merged = merge(&texts)?;
     let is_bare = |token: Token| has_only_tags(interner[token]);
-    if doubt::repeats_or_revives(&merged, &counts, &blank, &is_bare) {
+    if ambiguity::repeats_or_revives(&merged, &counts, &blank, &is_bare) {
         return Err(ClashReason::Ambiguous);
     }
     for text in &mut texts {
@@ -153,7 +153,7 @@ fn merge_tokens(
     counts: &Counts,
 ) -> Result<Vec<Token>, ClashReason> {
     let sides = [local, remote].map(|side| hunks(base, side, counts.known(), blank));
-    if doubt::exists(base, [&sides[0], &sides[1]], counts, blank) {
+    if ambiguity::exists(base, [&sides[0], &sides[1]], counts, blank) {
         return Err(ClashReason::Ambiguous);
     }
     let mut merged = Vec::with_capacity(local.len().max(remote.len()));

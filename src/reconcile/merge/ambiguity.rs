@@ -1,10 +1,11 @@
-//! Doubt about repeated units: is it certain which of them each side changed?
+//! Ambiguity of repeated units: is it certain which of them each side changed?
 //!
 //! Both sides may have removed the same one of several equal units, and the diffs may have found it at different
 //! places; the merge would then remove two. Or the sides may have removed two different ones, and the diffs show the
 //! same removal; the merge would then remove one. A unit that occurs once in every text is an anchor: its place is
 //! certain, and so is the side of it on which a change lies. Therefore: unless both sides made the same changes between
-//! two anchors, it is in doubt if both removed, or both added, repeated units there. White space does not count.
+//! two anchors, the merge is ambiguous if both removed, or both added, repeated units there. White space does not
+//! count.
 //!
 //! A moved unit is removed at one place and added at another. If both sides moved a unit, or one side moved a unit that
 //! the other side removed, the changes may be apart, and the merge would repeat the unit or bring it back. If one side
@@ -68,7 +69,7 @@ type UnitChange = (usize, Token, bool);
 /// One side's changes, each with its places in the base.
 type UnitChanges = HashMap<UnitChange, Vec<usize>>;
 
-/// Returns whether it is in doubt which units the two sides changed.
+/// Returns whether it is ambiguous which units the two sides changed.
 pub(super) fn exists(
     base: &[Token],
     sides: [&[Hunk<'_>]; 2],
