@@ -31,7 +31,6 @@ const SIDE_BY_SIDE: usize = 160;
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     files: Vec<FileDiff<'a>>,
     notes: &'a [String],
 }
@@ -57,7 +56,6 @@ pub(super) fn print(
             diff: as_patch(pair, CONTEXT),
         });
         return Ok(out.json(&Report {
-            version: 1,
             files: files.collect(),
             notes: &found.notes,
         })?);

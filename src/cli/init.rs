@@ -40,7 +40,6 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     path: &'a Path,
     service: &'a str,
     workspace: WorkspaceId,
@@ -67,7 +66,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     agree_to_own(&user_state_dir, &folder, &settings.service)?;
     if context.out.json {
         context.out.json(&Report {
-            version: 1,
             path: &path,
             service: &settings.service,
             workspace: settings.workspace,

@@ -54,7 +54,6 @@ impl Args {
 
 #[derive(Default, Serialize)]
 struct Report {
-    version: u32,
     path: Option<String>,
     id: Option<ArticleId>,
     versions: Vec<VersionLine>,
@@ -128,7 +127,6 @@ fn events(
             [] | [_, ..] => None,
         };
         return Ok(context.out.json(&Report {
-            version: 1,
             path: path.map(|path| path.trim_end_matches('/').to_owned()),
             events: events.into_iter().map(event_line).collect(),
             ..Report::default()
@@ -369,7 +367,6 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
         .as_ref()
         .map(|place| named.part.path(place));
     Ok(context.out.json(&Report {
-        version: 1,
         path: now_at,
         id,
         versions,

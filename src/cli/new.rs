@@ -18,7 +18,7 @@ use crate::{
         },
     },
 };
-use serde::Serialize;
+use serde_json::json;
 
 /// Writes a file for a new article.
 #[derive(clap::Args, Debug)]
@@ -32,12 +32,6 @@ pub(super) struct Args {
     /// Make the category if there is none of this name
     #[arg(long)]
     new_category: bool,
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    version: u32,
-    path: &'a str,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -90,10 +84,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         ));
     }
     if context.out.json {
-        context.out.json(&Report {
-            version: 1,
-            path: &path,
-        })?;
+        context.out.json(&json!({ "path": path }))?;
     } else {
         let near = paths::from_current(&folders.mirror, &context.current, &path);
         context.out.line(near.display().to_string())?;

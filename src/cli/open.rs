@@ -31,7 +31,6 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     path: &'a str,
     id: ArticleId,
     url: &'a str,
@@ -71,7 +70,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if context.out.json {
         let place = named.history.now_at.as_ref();
         context.out.json(&Report {
-            version: 1,
             path: &place.map_or_else(|| named.name.clone(), |place| named.part.path(place)),
             id,
             url: &url,

@@ -41,6 +41,15 @@ pub struct Output {
     pub color: anstream::ColorChoice,
 }
 
+/// The JSON value of a command.
+#[derive(Serialize)]
+struct Versioned<'r, R> {
+    /// The version of the form of all reports.
+    version: u32,
+    #[serde(flatten)]
+    report: &'r R,
+}
+
 /// A failure as JSON: a report, and the text that a person reads on stderr.
 #[derive(Serialize)]
 struct FailedReport<'f, R> {
@@ -73,10 +82,10 @@ impl Output {
         writeln!(stream, "{}", text.as_ref())
     }
 
-    /// Prints the command's JSON value to stdout.
-    pub fn json(self, value: &impl Serialize) -> io::Result<()> {
+    /// Prints a report as the command's JSON value to stdout.
+    pub fn json(self, report: &impl Serialize) -> io::Result<()> {
         JSON_IS_WRITTEN.store(true, Ordering::Relaxed);
-        let mut text = serde_json::to_vec(value)?;
+        let mut text = serde_json::to_vec(&Versioned { version: 1, report })?;
         text.push(b'\n');
         let mut stdout = io::stdout().lock();
         stdout.write_all(&text)?;

@@ -35,7 +35,6 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     service: &'a str,
     token: &'a str,
     workspace: String,
@@ -79,7 +78,6 @@ fn announce(context: &Context, service: &str, token: &str, workspace: &str) -> R
     let dashboard = format!("{service}/");
     if context.out.json {
         return Ok(context.out.json(&Report {
-            version: 1,
             service,
             token,
             workspace: workspace.to_owned(),

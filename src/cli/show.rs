@@ -29,7 +29,6 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     path: String,
     id: Option<ArticleId>,
     now_at: Option<String>,
@@ -99,7 +98,6 @@ fn as_json(
     let of = |value: fn(&Figures) -> i64| figures.as_ref().map(value);
     let version = &kept.seen.version;
     Ok(context.out.json(&Report {
-        version: 1,
         path: named.part.path(&kept.seen.place),
         id,
         now_at: named

@@ -13,12 +13,13 @@ use crate::{
     model::{ArticleId, Figures},
 };
 use serde::Serialize;
+use serde_json::json;
 use std::collections::HashMap;
 
 /// The width of a bar, in characters.
 const BAR: i64 = 20;
-
 /// Shows views and ratings.
+
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// What comes first
@@ -38,12 +39,6 @@ enum Sort {
     Sad,
     /// By title
     Title,
-}
-
-#[derive(Serialize)]
-struct Report {
-    version: u32,
-    articles: Vec<Line>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -66,10 +61,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     sort(&mut lines, args.sort);
     if context.out.json {
-        context.out.json(&Report {
-            version: 1,
-            articles: lines,
-        })?;
+        context.out.json(&json!({ "articles": lines }))?;
     } else {
         let (columns, rows) = shown(&lines, args.sort);
         pager::table(context, &columns, rows)?;

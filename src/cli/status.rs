@@ -116,7 +116,7 @@ pub(super) fn look(config: &Config) -> Result<Status, Failure> {
             None => all = Some(one),
         }
     }
-    Ok(all.unwrap_or_else(Status::empty))
+    Ok(all.unwrap_or_default())
 }
 
 /// Returns the changes of the mirror that the next sync settles. Conflicts and held files are left out: they wait for a

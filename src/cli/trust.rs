@@ -10,7 +10,7 @@ use crate::config::{
     self, Config, Need,
     consent::{Agreement, agreements, revoke},
 };
-use serde::Serialize;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Agrees to the service and to the source of the token that a folder's settings name.
@@ -25,13 +25,6 @@ pub(super) struct Args {
     /// Revoke the agreement
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    version: u32,
-    action: &'a str,
-    folders: &'a [Agreement],
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -123,10 +116,7 @@ fn take_back(args: &Args, context: &Context) -> Outcome {
 }
 
 fn print(context: &Context, action: &str, folders: &[Agreement]) -> Outcome {
-    context.out.json(&Report {
-        version: 1,
-        action,
-        folders,
-    })?;
+    let report = json!({ "action": action, "folders": folders });
+    context.out.json(&report)?;
     Ok(ExitCode::Done)
 }

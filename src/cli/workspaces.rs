@@ -4,15 +4,9 @@ use super::{ExitCode, Outcome, connect::connect, context::Context, cycle, layout
 use crate::{
     config::Need,
     engine::report,
-    service::{Service as _, ServiceRead as _, Workspace},
+    service::{Service as _, ServiceRead as _},
 };
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct Report {
-    version: u32,
-    workspaces: Vec<Workspace>,
-}
+use serde_json::json;
 
 pub(super) async fn run(context: &Context) -> Outcome {
     let config = context.config(Need::Service)?;
@@ -29,10 +23,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         }
     };
     if context.out.json {
-        context.out.json(&Report {
-            version: 1,
-            workspaces,
-        })?;
+        context.out.json(&json!({ "workspaces": workspaces }))?;
         return Ok(ExitCode::Done);
     }
     if workspaces.is_empty() {

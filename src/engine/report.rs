@@ -95,8 +95,6 @@ pub struct Coverage {
 /// The report of one cycle.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// The version of this form.
-    pub version: u32,
     /// Its end.
     pub outcome: ExitCode,
     /// Whether it was a dry run.
@@ -145,7 +143,6 @@ impl Report {
     /// An empty report.
     pub fn new(dry_run: bool) -> Self {
         Self {
-            version: 1,
             dry_run,
             ..Self::default()
         }

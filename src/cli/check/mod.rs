@@ -45,7 +45,6 @@ enum Format {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     files: usize,
     errors: usize,
     warnings: usize,
@@ -91,7 +90,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
     let findings = limit(&findings);
     let report = Report {
-        version: 1,
         files,
         errors,
         warnings,

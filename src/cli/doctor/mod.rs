@@ -56,7 +56,6 @@ struct Check {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    version: u32,
     healthy: bool,
     checks: &'a [Check],
 }
@@ -98,8 +97,8 @@ impl Check {
 /// Seconds by which two clocks may differ: one for the precision of HTTP's dates, the rest for a slow answer.
 const CLOCK_SLACK: u64 = 30;
 
-/// Finds out what is wrong.
 #[derive(clap::Args, Debug)]
+/// Finds out what is wrong.
 pub(super) struct Args {
     /// Only ask the running daemon whether it is well: a health check for containers without a shell
     #[arg(long)]
@@ -126,7 +125,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 fn print(context: &Context, checks: &[Check]) -> Outcome {
     if context.out.json {
         context.out.json(&Report {
-            version: 1,
             healthy: checks.iter().all(|check| check.result != Verdict::Bad),
             checks,
         })?;

@@ -27,7 +27,7 @@ use tokio::{
 };
 
 /// The version of the protocol. A request in another version is refused.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The purpose in the lock of a daemon: a holder with this purpose accepts commands.
 pub const LOCK_LABEL: &str = "run";

@@ -341,9 +341,9 @@ mod tests {
             ("", "cannot read"),
             ("{}", "cannot read"),
             (r#"{"version":1,"command":{"paint":{}}}"#, "version 1"),
-            (r#"{"version":8,"command":{"paint":{}}}"#, "does not know"),
+            (r#"{"version":9,"command":{"paint":{}}}"#, "does not know"),
             (
-                r#"{"version":8,"command":{"cycle":{"direction":"up"}}}"#,
+                r#"{"version":9,"command":{"cycle":{"direction":"up"}}}"#,
                 "does not know",
             ),
         ] {
@@ -351,11 +351,11 @@ mod tests {
             assert!(refusal.message.contains(expected), "{line}: {refusal:?}");
             assert_eq!(refusal.code, 2);
         }
-        let sync = r#"{"version":8,"command":{"cycle":{"direction":"both"}}}"#;
+        let sync = r#"{"version":9,"command":{"cycle":{"direction":"both"}}}"#;
         assert!(
             matches!(parse(sync.as_bytes()), Ok(Command::Cycle(command)) if command.is_whole())
         );
-        let status = r#"{"version":8,"command":"status"}"#;
+        let status = r#"{"version":9,"command":"status"}"#;
         assert_eq!(parse(status.as_bytes()), Ok(Command::Status));
     }
 }

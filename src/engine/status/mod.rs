@@ -118,8 +118,6 @@ pub struct Branches {
 /// The state of a workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Status {
-    /// The version of this form.
-    pub version: u32,
     /// The changes.
     pub changes: Vec<Change>,
     /// Conflicts: a person has to choose a version.
@@ -170,7 +168,7 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
         last_sync,
         never_synced: never_synced.into_iter().collect(),
         unread: store.value(NOT_FETCHED)?.unwrap_or_default(),
-        ..Status::empty()
+        ..Status::default()
     };
     status.sort();
     status.put_below(&settings.prefix);
@@ -178,14 +176,6 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
 }
 
 impl Status {
-    /// Nothing at all.
-    pub fn empty() -> Self {
-        Self {
-            version: 1,
-            ..Self::default()
-        }
-    }
-
     /// Adds another workspace of the same mirror. The older listing counts for both.
     pub fn add(&mut self, other: Self) {
         self.changes.extend(other.changes);
