@@ -20,7 +20,6 @@ use crate::model::Side;
 use crate::reconcile::plan::{HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 
-/// Approves what is held.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Do not ask: approve what the last sync held. If more is held by now, nothing is approved

@@ -3,7 +3,6 @@
 use super::{Cli, ExitCode, Outcome, context::Context};
 use clap::CommandFactory as _;
 
-/// Prints the completions for a shell.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The shell

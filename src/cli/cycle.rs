@@ -20,7 +20,6 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// Brings the sides together.
 #[derive(clap::Args, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

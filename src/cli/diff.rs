@@ -19,7 +19,6 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// Shows changes line by line.
 #[derive(clap::Args, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

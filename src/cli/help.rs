@@ -20,7 +20,6 @@ pub(super) const USAGE: &str = "kbsync COMMAND [OPTIONS]";
 /// The page with the global options.
 const OPTIONS: &str = "options";
 
-/// Explains a topic, or a command.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A topic, a command, or `options` [default: a list of them]

@@ -21,7 +21,6 @@ use crate::{
 use serde::Serialize;
 use std::path::Path;
 
-/// Makes a folder a mirror.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The service's address [default: KBSYNC_SERVICE]

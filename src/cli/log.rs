@@ -27,7 +27,6 @@ use std::path::PathBuf;
 /// The default number of events.
 const DEFAULT_EVENTS: usize = 50;
 
-/// Shows versions and what happened.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A file, or an article's id: lists its versions, even if it was renamed or deleted. A category's folder: lists

@@ -19,7 +19,6 @@ use clap_mangen::{
 /// The columns of a section from the guide: with the indent of `man`, the section fits a terminal of 80 columns.
 const WIDTH: usize = 70;
 
-/// Prints a manual page.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The command [default: kbsync itself]

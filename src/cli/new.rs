@@ -20,7 +20,6 @@ use crate::{
 };
 use serde_json::json;
 
-/// Writes a file for a new article.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The category: its folder's or its own name

@@ -15,7 +15,6 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Opens an article's public page.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A file, or an article's id

@@ -30,7 +30,6 @@ use crate::{
 };
 use std::{io, path::PathBuf, process::Command};
 
-/// Settles conflicts.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The files that are in conflict [default: lists all conflicts]

@@ -26,7 +26,6 @@ use std::{net::SocketAddr, panic::set_hook, sync::Arc};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Keeps both sides equal until it is stopped.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Serve health and metrics on this address, or this port of 127.0.0.1: /healthz, /readyz, /metrics

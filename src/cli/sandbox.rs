@@ -7,7 +7,6 @@ use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs a local stand-in for the service.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The port; 0 takes a free one

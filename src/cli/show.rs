@@ -18,7 +18,6 @@ use crate::{
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Prints one version.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A file or an article's id; `@N` after it is a version's number in `kbsync log` (@1 is the

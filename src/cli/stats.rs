@@ -18,7 +18,6 @@ use std::collections::HashMap;
 
 /// The width of a bar, in characters.
 const BAR: i64 = 20;
-/// Shows views and ratings.
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {

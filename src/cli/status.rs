@@ -27,7 +27,6 @@ use crate::{
     model::{Side, path::EXTENSION, time::wait_in_words},
 };
 
-/// Shows where things stand.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Ask the service, and show both sides' changes

@@ -13,7 +13,6 @@ use crate::config::{
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Agrees to the service and to the source of the token that a folder's settings name.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The mirror's folder [default: as for every command]

@@ -22,7 +22,6 @@ use crate::{
 use serde::Serialize;
 use std::{cmp::Reverse, path::PathBuf};
 
-/// Looks for what is wrong in the files.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Files or folders to report on [default: all]

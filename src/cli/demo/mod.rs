@@ -22,7 +22,6 @@ use std::{
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// Plays what can happen between a mirror and its service.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Keep the folder

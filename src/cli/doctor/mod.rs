@@ -98,7 +98,6 @@ impl Check {
 const CLOCK_SLACK: u64 = 30;
 
 #[derive(clap::Args, Debug)]
-/// Finds out what is wrong.
 pub(super) struct Args {
     /// Only ask the running daemon whether it is well: a health check for containers without a shell
     #[arg(long)]

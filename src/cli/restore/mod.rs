@@ -32,7 +32,6 @@ use crate::{
 use std::path::PathBuf;
 use targets::{Asked, Group};
 
-/// Brings a version back.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A file or an article's id; `@N` after it is a version's number in `kbsync log` (@1 is the
