@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kbsync::service::{
     ErrorKind,
-    retry::{self, MAX_TRIES, MAX_WAIT, Verb, retry_after},
+    retry::{self, MAX_TRIES, MAX_WAIT, Method, retry_after},
 };
 use std::time::Duration;
 
@@ -30,10 +30,10 @@ pub(crate) fn hold(bytes: &[u8]) {
             "{wait:?}"
         );
     }
-    for verb in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete] {
+    for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
         for attempt in 1..=MAX_TRIES {
             let kind = ErrorKind::RateLimited { retry_after: wait };
-            if let Some(pause) = retry::wait(verb, &kind, attempt, 1.0) {
+            if let Some(pause) = retry::wait(&method, &kind, attempt, 1.0) {
                 assert!(attempt < MAX_TRIES);
                 assert!(wait.is_none_or(|wait| pause >= wait), "earlier than asked");
                 assert!(pause <= MAX_WAIT * 2, "{pause:?}");

@@ -133,7 +133,7 @@ impl<'r> Clients<'r> {
             if code.is_some_and(|code| code < 500) {
                 is_down.store(false, Ordering::Relaxed);
             }
-            status.metrics.request(method, code);
+            status.metrics.request(method.as_str(), code);
         })
     }
 

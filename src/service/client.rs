@@ -15,21 +15,18 @@ use super::{
     options,
     origin::{Origin, parse_address},
     reading::{header, never_left},
-    retry::{self, MAX_WAIT, Verb},
+    retry::{self, MAX_WAIT},
 };
 use crate::drill::failpoint;
 use chrono::Utc;
 use reqwest::{
-    Response, Url,
+    Method, Response, Url,
     header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER},
 };
 use std::{
     fmt,
     future::Future,
-    sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -45,8 +42,8 @@ pub struct Client {
     pub(super) base: Url,
     pub(super) options: ClientOptions,
     origin: Origin,
-    /// The number of requests of each verb.
-    sent: [AtomicU64; 4],
+    /// The requests so far.
+    sent: Mutex<Requests>,
     /// The seconds by which this machine's clock was ahead of the last answer's `Date`.
     ahead: Mutex<Option<i64>>,
     /// Set when the service has accepted the token; an error says why the token must not be sent again.
@@ -55,7 +52,7 @@ pub struct Client {
 
 /// A request.
 pub(super) struct Call<'a> {
-    pub(super) verb: Verb,
+    pub(super) method: Method,
     pub(super) url: Url,
     pub(super) body: Option<Vec<u8>>,
     pub(super) purpose: Purpose,
@@ -79,7 +76,7 @@ impl Client {
             http: options::build(&options, &origin)?,
             base,
             origin,
-            sent: Default::default(),
+            sent: Mutex::default(),
             ahead: Mutex::default(),
             accepted: OnceLock::new(),
             options,
@@ -140,8 +137,8 @@ impl Client {
             return Err(stopping());
         }
         // A probe changes nothing, so a stop may lose its answer.
-        let is_probe = call.verb == Verb::Put && !call.guarded;
-        if !call.verb.is_read() && !is_probe {
+        let is_probe = call.method == Method::PUT && !call.guarded;
+        if !call.method.is_safe() && !is_probe {
             return request.await;
         }
         tokio::select! {
@@ -153,7 +150,7 @@ impl Client {
 
     /// Sends a request once. Returns a success, or a 304 to a conditional request. `counted`: the moment of `pay`.
     pub(super) async fn send(&self, call: &Call<'_>, counted: Moment) -> Answer<Response> {
-        let mut request = self.http.request(call.verb.method(), call.url.clone());
+        let mut request = self.http.request(call.method.clone(), call.url.clone());
         // A value that is no valid header did not come from a header.
         let etag = |validator: &Validator| HeaderValue::from_str(&validator.etag).ok();
         if let Some(etag) = call.validator.and_then(etag) {
@@ -198,7 +195,7 @@ impl Client {
         let status = response.status().as_u16();
         self.report_answer(call, Some(status));
         tracing::debug!(
-            method = call.verb.as_str(),
+            method = call.method.as_str(),
             path = call.url.path(),
             status,
             "answered"
@@ -218,7 +215,7 @@ impl Client {
         error: ServiceError,
         attempt: u32,
     ) -> Answer<()> {
-        let wait = retry::wait(call.verb, &error.kind, attempt, jitter());
+        let wait = retry::wait(&call.method, &error.kind, attempt, jitter());
         if let ErrorKind::RateLimited { retry_after } = error.kind
             && let Some(wait) = wait.or(retry_after)
             && let Err(refusal) = self.options.budget.block(wait).await
@@ -256,7 +253,7 @@ impl Client {
                 Err(refusal) => self.make_room(call, refusal).await?,
             }
         };
-        self.sent[call.verb as usize].fetch_add(1, Ordering::Relaxed);
+        self.sent().add(Requests::one(&call.method));
         Ok(counted)
     }
 
@@ -303,15 +300,22 @@ impl Client {
 
     /// A request that never left this machine does not count.
     async fn uncount(&self, call: &Call<'_>, counted: Moment) {
-        self.sent[call.verb as usize].fetch_sub(1, Ordering::Relaxed);
+        {
+            let mut sent = self.sent();
+            *sent = sent.since(Requests::one(&call.method));
+        }
         if let Err(refusal) = self.options.budget.uncount(counted).await {
             tracing::warn!(?refusal, "a request that was not sent stays counted");
         }
     }
 
+    fn sent(&self) -> MutexGuard<'_, Requests> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn report_answer(&self, call: &Call<'_>, status: Option<u16>) {
         if let Some(answered) = &self.options.answered {
-            answered(call.verb.as_str(), status);
+            answered(&call.method, status);
         }
     }
 
@@ -336,15 +340,7 @@ impl Client {
 
 impl Service for Client {
     fn requests(&self) -> Requests {
-        let sent = |verb: Verb| self.sent[verb as usize].load(Ordering::Relaxed);
-        let [get, post, put, delete] = [Verb::Get, Verb::Post, Verb::Put, Verb::Delete].map(sent);
-        Requests {
-            total: get + post + put + delete,
-            get,
-            post,
-            put,
-            delete,
-        }
+        *self.sent()
     }
 
     fn budget_left(&self) -> BudgetLeft {
@@ -352,7 +348,7 @@ impl Service for Client {
     }
 
     async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {
-        let call = self.call(Verb::Get, "", purpose);
+        let call = self.call(Method::GET, "", purpose);
         self.until_stopped(&call, self.find_room(&call, requests))
             .await
     }

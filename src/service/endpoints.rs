@@ -8,18 +8,17 @@ use super::{
     answer::shown,
     client::{Call, Client},
     entry_reader::EntryReader,
-    retry::Verb,
     wire::{self, BasesAnswer, Shown, WireArticle, WireBase, WireCategory},
 };
 use crate::model::{ArticleId, CategoryId, WorkspaceId};
-use reqwest::Url;
+use reqwest::{Method, Url};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use std::{collections::HashMap, fmt::Display};
 
 impl ServiceRead for Client {
     async fn workspaces(&self) -> Answer<Vec<Workspace>> {
-        let call = self.call(Verb::Get, "api/bases", Purpose::Push);
+        let call = self.call(Method::GET, "api/bases", Purpose::Push);
         let body = self.ask(&call).await?;
         let answer: BasesAnswer = self.parsed(&call, &body)?;
         let mut workspaces: Vec<Workspace> = Vec::new();
@@ -56,7 +55,7 @@ impl ServiceRead for Client {
     }
 
     async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
-        let call = self.call(Verb::Get, &format!("api/article/{id}"), purpose);
+        let call = self.call(Method::GET, &format!("api/article/{id}"), purpose);
         self.one_article(&call, Some(id)).await
     }
 
@@ -73,7 +72,7 @@ impl ServiceRead for Client {
 
 impl ServiceWrite for Client {
     async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
-        let call = self.call_with(Verb::Post, "api/article", Purpose::Push, new);
+        let call = self.call_with(Method::POST, "api/article", Purpose::Push, new);
         self.one_article(&call, None).await
     }
 
@@ -89,14 +88,14 @@ impl ServiceWrite for Client {
     async fn delete_article(&self, id: ArticleId) -> Answer<()> {
         let call = Call {
             guarded: true,
-            ..self.call(Verb::Delete, &format!("api/article/{id}"), Purpose::Push)
+            ..self.call(Method::DELETE, &format!("api/article/{id}"), Purpose::Push)
         };
         // `success: true` was checked; the message says nothing more.
         self.ask(&call).await.map(drop)
     }
 
     async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
-        let call = self.call_with(Verb::Post, "api/category", Purpose::Push, new);
+        let call = self.call_with(Method::POST, "api/category", Purpose::Push, new);
         self.one_category(&call, None).await
     }
 
@@ -108,7 +107,7 @@ impl ServiceWrite for Client {
         let call = Call {
             guarded: true,
             ..self.call_with(
-                Verb::Put,
+                Method::PUT,
                 &format!("api/category/{id}"),
                 Purpose::Push,
                 patch,
@@ -125,7 +124,7 @@ impl Client {
         id: WorkspaceId,
         purpose: Purpose,
     ) -> Answer<Workspace> {
-        let call = self.call(Verb::Get, &format!("api/base/{id}"), purpose);
+        let call = self.call(Method::GET, &format!("api/base/{id}"), purpose);
         let read = |base: WireBase| about(Some(id), base.into_workspace()?, |base| base.id);
         self.one(&call, "base", read).await
     }
@@ -146,15 +145,15 @@ impl Client {
     ) -> Answer<RemoteArticle> {
         let call = Call {
             guarded,
-            ..self.call_with(Verb::Put, &format!("api/article/{id}"), purpose, body)
+            ..self.call_with(Method::PUT, &format!("api/article/{id}"), purpose, body)
         };
         self.one_article(&call, Some(id)).await
     }
 
     /// A request without a body.
-    pub(super) fn call<'v>(&self, verb: Verb, path: &str, purpose: Purpose) -> Call<'v> {
+    pub(super) fn call<'v>(&self, method: Method, path: &str, purpose: Purpose) -> Call<'v> {
         Call {
-            verb,
+            method,
             url: self.address(path),
             body: None,
             purpose,
@@ -166,7 +165,7 @@ impl Client {
     /// A request with a body.
     fn call_with<'v>(
         &self,
-        verb: Verb,
+        method: Method,
         path: &str,
         purpose: Purpose,
         body: &impl Serialize,
@@ -174,7 +173,7 @@ impl Client {
         let body = serde_json::to_vec(body).expect("texts, ids and flags can be written as JSON");
         Call {
             body: Some(body),
-            ..self.call(verb, path, purpose)
+            ..self.call(method, path, purpose)
         }
     }
 

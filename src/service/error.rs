@@ -2,6 +2,7 @@
 //!
 //! The text names the method, the path, the status and the service's message, but never the token.
 
+use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
 
@@ -47,7 +48,7 @@ pub struct ServiceError {
     /// The kind of failure.
     pub kind: ErrorKind,
     /// The method, such as `PUT`.
-    pub method: &'static str,
+    pub method: Method,
     /// The path below the base address; empty if no request was made.
     pub path: String,
     /// The status, when there was an answer.
@@ -103,7 +104,7 @@ impl fmt::Display for ServiceError {
             // It is about no request in particular.
             return f.write_str(&self.message);
         }
-        f.write_str(self.method)?;
+        f.write_str(self.method.as_str())?;
         if !self.path.is_empty() {
             write!(f, " {}", self.path)?;
         }

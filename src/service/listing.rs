@@ -13,14 +13,13 @@ use super::{
     origin::Origin,
     paging::{self, Next, Page},
     reading::header,
-    retry::Verb,
     splitter::Splitter,
     splitter_types::{Caps, Envelope, Path, SplitError},
     wire::{self, WireCategory},
 };
 use crate::model::{CategoryId, WorkspaceId};
 use reqwest::{
-    Response, Url,
+    Method, Response, Url,
     header::{CONTENT_TYPE, ETAG, LINK},
 };
 use std::collections::HashSet;
@@ -108,7 +107,7 @@ impl Client {
         let path = format!("api/base/{}/articles", request.workspace);
         Call {
             validator: request.validator.as_ref(),
-            ..self.call(Verb::Get, &path, request.purpose)
+            ..self.call(Method::GET, &path, request.purpose)
         }
     }
 
@@ -203,7 +202,7 @@ impl Client {
         purpose: Purpose,
         reader: &mut EntryReader<'_>,
     ) -> Answer<RemoteCategory> {
-        let call = self.call(Verb::Get, &format!("api/category/{id}"), purpose);
+        let call = self.call(Method::GET, &format!("api/category/{id}"), purpose);
         let whole = self
             .until_stopped(
                 &call,

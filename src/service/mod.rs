@@ -35,6 +35,7 @@ use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Figures, Fingerprint, Flags, Revision, WorkspaceId,
 };
 use fingerprint::KnownEntries;
+use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use std::{future::Future, sync::Arc};
 
@@ -252,6 +253,18 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Returns the number of one request.
+    fn one(method: &Method) -> Self {
+        let is = |wanted| u64::from(*method == wanted);
+        Self {
+            total: 1,
+            get: is(Method::GET),
+            post: is(Method::POST),
+            put: is(Method::PUT),
+            delete: is(Method::DELETE),
+        }
+    }
+
     /// Returns the requests since an earlier count.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {

@@ -7,7 +7,7 @@ use super::{
     token::Token,
 };
 use reqwest::{
-    Certificate, Client, ClientBuilder,
+    Certificate, Client, ClientBuilder, Method,
     header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue},
     redirect::Policy,
 };
@@ -53,7 +53,7 @@ pub struct ClientOptions {
 pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
 
 /// Receives a request's method and the status of its answer; `None`: no answer came.
-pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
+pub type Answered = Arc<dyn Fn(&Method, Option<u16>) + Send + Sync>;
 
 /// Called when the service has accepted the token. An error says why the token must not be sent to this service again.
 pub type TokenAccepted = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;

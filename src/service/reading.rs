@@ -139,9 +139,9 @@ impl Client {
                 .clone_into(&mut verdict.message);
         }
         ServiceError {
-            response_lost: verdict.may_have_arrived(status) && !call.verb.is_read(),
+            response_lost: verdict.may_have_arrived(status) && !call.method.is_safe(),
             kind: verdict.kind,
-            method: call.verb.as_str(),
+            method: call.method.clone(),
             path: self.options.token.redact(&self.shown_path(&call.url)),
             status,
             message: self.options.token.redact(&verdict.message),

@@ -10,7 +10,7 @@
 
 use super::ErrorKind;
 use chrono::{DateTime, Utc};
-use reqwest::Method;
+pub use reqwest::Method;
 use std::time::Duration;
 
 /// The most attempts for one request.
@@ -26,56 +26,16 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// A proxy may ask for a day; all processes would send nothing until then.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// The methods of the API.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verb {
-    /// Reads.
-    Get,
-    /// Creates.
-    Post,
-    /// Changes.
-    Put,
-    /// Deletes.
-    Delete,
-}
-
-impl Verb {
-    /// The method's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-
-    /// The method of the HTTP client.
-    pub(super) const fn method(self) -> Method {
-        match self {
-            Self::Get => Method::GET,
-            Self::Post => Method::POST,
-            Self::Put => Method::PUT,
-            Self::Delete => Method::DELETE,
-        }
-    }
-
-    /// Returns whether the method changes nothing, so that the client may repeat it.
-    pub const fn is_read(self) -> bool {
-        matches!(self, Self::Get)
-    }
-}
-
 /// Returns the wait before another attempt, after the `attempt`-th attempt (from 1) failed; `jitter` is from 0 to 1.
 /// `None`: no further attempt.
-pub fn wait(verb: Verb, kind: &ErrorKind, attempt: u32, jitter: f64) -> Option<Duration> {
+pub fn wait(method: &Method, kind: &ErrorKind, attempt: u32, jitter: f64) -> Option<Duration> {
     if attempt >= MAX_TRIES {
         return None;
     }
     let (asked, first) = if let ErrorKind::RateLimited { retry_after } = kind {
         (retry_after, FIRST_PAUSE_THROTTLED)
     } else if let ErrorKind::Unavailable { retry_after } = kind
-        && verb.is_read()
+        && method.is_safe()
     {
         (retry_after, FIRST_PAUSE)
     } else {
@@ -158,13 +118,13 @@ mod tests {
             (ErrorKind::TooLarge, [false; 4]),
         ];
         for (kind, again) in cases {
-            for (verb, again) in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete]
+            for (method, again) in [Method::GET, Method::POST, Method::PUT, Method::DELETE]
                 .into_iter()
                 .zip(again)
             {
-                let again_after = wait(verb, &kind, 1, 0.0);
-                assert_eq!(again_after.is_some(), again, "{verb:?} {kind:?}");
-                assert_eq!(wait(verb, &kind, MAX_TRIES, 0.0), None);
+                let again_after = wait(&method, &kind, 1, 0.0);
+                assert_eq!(again_after.is_some(), again, "{method:?} {kind:?}");
+                assert_eq!(wait(&method, &kind, MAX_TRIES, 0.0), None);
             }
         }
     }
@@ -172,7 +132,7 @@ mod tests {
     #[test]
     fn pauses_double_and_never_shrink_below_what_was_asked() {
         let pause = |kind, attempt, jitter| {
-            wait(Verb::Get, kind, attempt, jitter).expect("another attempt")
+            wait(&Method::GET, kind, attempt, jitter).expect("another attempt")
         };
         let waits: Vec<Duration> = (1..MAX_TRIES)
             .map(|attempt| pause(&DOWN, attempt, 0.0))
@@ -189,9 +149,9 @@ mod tests {
 
     #[test]
     fn a_wait_longer_than_ones_patience_is_the_end() {
-        let asked = |verb, count| wait(verb, &asked_for(count), 1, 0.0);
-        assert_eq!(asked(Verb::Get, 121), None);
-        assert_eq!(asked(Verb::Put, 120), Some(seconds(120)));
+        let asked = |method, count| wait(method, &asked_for(count), 1, 0.0);
+        assert_eq!(asked(&Method::GET, 121), None);
+        assert_eq!(asked(&Method::PUT, 120), Some(seconds(120)));
     }
 
     #[test]

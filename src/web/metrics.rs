@@ -46,7 +46,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a request by the status of its answer; without an answer, by `none`.
-    pub fn request(&self, method: &'static str, status: Option<u16>) {
+    pub fn request(&self, method: &str, status: Option<u16>) {
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
         let labels = vec![("method", method.to_owned()), ("status", status)];
         self.requests.get_or_create(&labels).inc();

@@ -238,7 +238,7 @@ async fn f018_what_is_no_answer_of_the_service_is_not_taken() {
         assert_eq!(error.kind, kind, "{reply:?}");
         assert_eq!(service.count(), 1, "asked once: {reply:?}");
         assert_eq!(
-            (error.method, error.path.clone()),
+            (error.method.as_str(), error.path.clone()),
             ("GET", format!("/api/article/{}", article_id(1)))
         );
     }

@@ -103,7 +103,7 @@ pub(crate) fn failure(
 ) -> ServiceError {
     ServiceError {
         kind,
-        method,
+        method: method.parse().expect("a method"),
         path: "/api/…".to_owned(),
         status,
         message: "as the simulation wants it".to_owned(),
