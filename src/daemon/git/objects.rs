@@ -25,22 +25,10 @@ const AT_ONCE: usize = 64;
 /// The most commits that are read one by one.
 const COMMITS: usize = 64;
 
-/// The reasons why git gave no answer.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unread {
-    /// There is no git program.
-    #[error("the git program is not installed")]
-    NoProgram,
-    /// Git failed, with the first line of its error output.
-    #[error("git failed: {0}")]
-    Failed(String),
-    /// Git did not answer in time.
-    #[error("git did not answer in time")]
-    Late,
-    /// The answer is longer than the limit.
-    #[error("git's output is too long")]
-    TooMuch,
-}
+/// Why git gave no answer.
+pub type Unread = String;
+
+const LATE: &str = "git did not answer in time";
 
 /// The id of a file's content in git.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,9 +81,8 @@ impl Objects {
             let answer = self.ask(&["cat-file", "--batch"], input.as_bytes())?;
             let mut rest = answer.as_slice();
             for blob in blobs {
-                let content = take_content(&mut rest, blob).ok_or_else(|| {
-                    Unread::Failed(format!("the repository has no blob {}", blob.0))
-                })?;
+                let content = take_content(&mut rest, blob)
+                    .ok_or_else(|| failed(&format!("the repository has no blob {}", blob.0)))?;
                 contents.insert(blob.clone(), content);
             }
         }
@@ -157,17 +144,17 @@ impl Objects {
         let ended = programs::run(command, Some(input), LIMIT, self.deadline);
         let ended = ended.map_err(|unanswered| match unanswered {
             Unanswered::Failed(error) if error.kind() == io::ErrorKind::NotFound => {
-                Unread::NoProgram
+                "the git program is not installed".to_owned()
             }
-            Unanswered::Failed(error) => Unread::Failed(error.to_string()),
-            Unanswered::Late => Unread::Late,
-            Unanswered::TooMuch => Unread::TooMuch,
+            Unanswered::Failed(error) => failed(&error.to_string()),
+            Unanswered::Late => LATE.to_owned(),
+            Unanswered::TooMuch => "git's output is too long".to_owned(),
         })?;
         if ended.status.success() {
             return Ok(ended.out);
         }
         let reason = ended.said.lines().next().unwrap_or_default();
-        Err(Unread::Failed(reason.to_owned()))
+        Err(failed(reason))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -201,6 +188,10 @@ impl Objects {
     }
 }
 
+fn failed(why: &str) -> Unread {
+    format!("git failed: {why}")
+}
+
 /// Checks a commit's name, so that git cannot read the name as an option.
 fn checked(commit: &str) -> Result<&str, Unread> {
     let is_id =
@@ -208,7 +199,7 @@ fn checked(commit: &str) -> Result<&str, Unread> {
     if is_id || commit == "HEAD" {
         Ok(commit)
     } else {
-        Err(Unread::Failed("HEAD names no commit".to_owned()))
+        Err(failed("HEAD names no commit"))
     }
 }
 
@@ -254,8 +245,8 @@ mod tests {
             ..objects
         };
         let paths = BTreeSet::from(["README.md".to_owned()]);
-        assert_eq!(late.files("HEAD", &paths), Err(Unread::Late));
-        assert_eq!(late.went_forward_from("HEAD"), Err(Unread::Late));
-        assert_eq!(late.has_folder(), Err(Unread::Late));
+        assert_eq!(late.files("HEAD", &paths), Err(LATE.to_owned()));
+        assert_eq!(late.went_forward_from("HEAD"), Err(LATE.to_owned()));
+        assert_eq!(late.has_folder(), Err(LATE.to_owned()));
     }
 }

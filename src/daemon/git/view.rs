@@ -136,8 +136,7 @@ impl GitView for View {
         let mut contents = Contents::new();
         read(&objects, &head(&git.state()), paths, |path, content| {
             contents.insert(path, content);
-        })
-        .map_err(|why| why.to_string())?;
+        })?;
         Ok(contents)
     }
 
@@ -249,7 +248,7 @@ fn read(
 }
 
 /// The reason of a hold: git cannot say who removed the files.
-fn unread(why: &Unread) -> String {
+fn unread(why: &str) -> String {
     format!(
         "gone, and kbsync cannot ask git whether git is the reason ({why}): `kbsync restore FOLDER` brings back what is \
          missing, `kbsync approve` deletes on the service"

@@ -1,7 +1,7 @@
 //! Commits read through the real git program: their content, and the programs that are never run.
 
 use crate::support::real_git::git_in;
-use kbsync::daemon::git::objects::{Objects, Unread};
+use kbsync::daemon::git::objects::Objects;
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 use tempfile::TempDir;
 
@@ -122,9 +122,7 @@ fn a_question_without_an_answer_is_no_answer() {
     let unread =
         |objects: &Objects, commit: &str| objects.files(commit, &paths).expect_err("unread");
     let none = Objects::around(folder.path());
-    assert!(
-        matches!(unread(&none, "HEAD"), Unread::Failed(why) if why.contains("not a git repository"))
-    );
+    assert!(unread(&none, "HEAD").contains("not a git repository"));
     let repository = Repository::new();
     let objects = Objects::around(repository.path());
     // HEAD is on a branch without a commit.
@@ -149,7 +147,7 @@ fn a_question_without_an_answer_is_no_answer() {
     let error = objects
         .contents(&files.into_values().collect())
         .expect_err("unread");
-    assert!(matches!(error, Unread::Failed(_)), "{error:?}");
+    assert!(error.starts_with("git failed: "), "{error:?}");
 }
 
 #[test]
@@ -229,7 +227,7 @@ fn nothing_that_a_repository_names_is_run() {
         .into_values()
         .collect();
     let error = objects.contents(&files).expect_err("unread");
-    assert!(matches!(error, Unread::Failed(_)), "{error:?}");
+    assert!(error.starts_with("git failed: "), "{error:?}");
     assert!(!trace.exists(), "{:?}", fs::read_to_string(&trace));
 }
 
@@ -254,8 +252,5 @@ fn a_bare_repository_among_the_files_is_not_used() {
         .status();
     assert!(copied.expect("cp runs").success());
     let error = files().expect_err("unread");
-    assert!(
-        matches!(&error, Unread::Failed(why) if why.contains("bare repository")),
-        "{error:?}"
-    );
+    assert!(error.contains("bare repository"), "{error:?}");
 }
