@@ -11,7 +11,7 @@ use super::{
 use crate::{
     config::Config,
     daemon::{
-        control::{self, Command, DaemonStatus, RequestError, Response},
+        control::{self, Command, DaemonStatus, Response},
         job::CycleCommand,
         settings_mark::SettingsMark,
     },
@@ -75,15 +75,17 @@ pub(super) async fn to_daemon(
     progress.finish();
     let (word, _) = word?;
     match word {
-        Ok(Response::Report(report, stopped, failures)) => {
+        Ok(Some(Response::Report(report, stopped, failures))) => {
             let mut report = Report { stopped, ..*report };
             report.coverage.is_partial = is_partial;
             Ok(Some(SessionReport { report, failures }))
         }
-        Ok(Response::Failed(refusal)) => Err(refusal.into()),
+        Ok(Some(Response::Failed(refusal))) => Err(refusal.into()),
         // The daemon is starting or has no socket; the lock names the holder.
-        Err(RequestError::NotListening(_)) => Ok(None),
-        Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
+        Ok(None) => Ok(None),
+        Ok(Some(Response::Status(_) | Response::Progress(_))) | Err(_) => {
+            Err(no_answer(word.err()))
+        }
     }
 }
 
@@ -113,10 +115,9 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     }
     let private = config.mirror.join(PRIVATE_FOLDER);
     let asked = control::request(&private, Command::Status, |_| ());
-    match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(Response::Status(status))) => Some(*status),
-        Ok(Ok(Response::Report(..) | Response::Failed(_) | Response::Progress(_)) | Err(_))
-        | Err(_) => None,
+    match tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?? {
+        Response::Status(status) => Some(*status),
+        Response::Report(..) | Response::Failed(_) | Response::Progress(_) => None,
     }
 }
 
@@ -131,10 +132,10 @@ fn unresponsive(help: &str) -> Failure {
     )
 }
 
-fn no_answer(error: Option<RequestError>) -> Failure {
+fn no_answer(error: Option<anyhow::Error>) -> Failure {
     let message = error.map_or_else(
         || "the daemon sent an unexpected response".to_owned(),
-        |error| format!("failed to {:#}", anyhow::Error::new(error)),
+        |error| format!("failed to {error:#}"),
     );
     Failure::new(
         ExitCode::Retry,

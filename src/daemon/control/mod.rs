@@ -9,7 +9,7 @@
 mod socket;
 
 pub(super) use socket::interrupted;
-pub use socket::{Listening, RequestError, SOCKET, StatusSource, listen, request, serve};
+pub use socket::{Listening, SOCKET, StatusSource, listen, request, serve};
 
 use super::job::CycleCommand;
 use crate::{

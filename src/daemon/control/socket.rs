@@ -12,6 +12,7 @@ use crate::{
     state::{Identity, identity},
     web::connections::{self, Connections, REQUEST_LIMIT, Slot},
 };
+use anyhow::{Context as _, bail};
 use rustix::fs::{Mode, OFlags};
 use std::{
     io,
@@ -98,49 +99,36 @@ fn through(folder: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()))
 }
 
-/// The reasons why there was no answer. The text fits after "failed to".
-#[derive(Debug, thiserror::Error)]
-pub enum RequestError {
-    /// No daemon listens.
-    #[error("reach the daemon")]
-    NotListening(#[source] io::Error),
-    /// The connection broke.
-    #[error("keep the connection to the daemon")]
-    Broken(#[source] io::Error),
-    /// The answer is no valid JSON.
-    #[error("read the answer of the daemon")]
-    Unreadable(#[source] serde_json::Error),
-    /// The daemon closed the connection before its final response.
-    #[error("receive an answer: the daemon ended")]
-    Ended,
-}
-
-/// Sends a command to the daemon of a private folder, and returns the final response. `on_step` receives the
-/// progress.
+/// Sends a command to the daemon of a private folder, and returns the final response; `None`: no daemon listens.
+/// `on_step` receives the progress. The text of an error fits after "failed to".
 pub async fn request(
     private: &Path,
     command: Command,
     mut on_step: impl FnMut(Progress),
-) -> Result<Response, RequestError> {
-    let stream = connect(private).await.map_err(RequestError::NotListening)?;
+) -> anyhow::Result<Option<Response>> {
+    const BROKEN: &str = "keep the connection to the daemon";
+    let Ok(stream) = connect(private).await else {
+        return Ok(None);
+    };
     let (read, mut write) = stream.into_split();
     let request = Request {
         version: VERSION,
         command,
     };
-    let mut line = serde_json::to_vec(&request).map_err(RequestError::Unreadable)?;
+    let mut line = serde_json::to_vec(&request)?;
     line.push(b'\n');
-    write.write_all(&line).await.map_err(RequestError::Broken)?;
+    write.write_all(&line).await.context(BROKEN)?;
     let mut lines = BufReader::new(read).lines();
-    while let Some(line) = lines.next_line().await.map_err(RequestError::Broken)? {
-        match serde_json::from_str(&line).map_err(RequestError::Unreadable)? {
+    while let Some(line) = lines.next_line().await.context(BROKEN)? {
+        let response = serde_json::from_str(&line);
+        match response.context("read the answer of the daemon")? {
             Response::Progress(step) => on_step(step),
             response @ (Response::Report(..) | Response::Status(_) | Response::Failed(_)) => {
-                return Ok(response);
+                return Ok(Some(response));
             }
         }
     }
-    Err(RequestError::Ended)
+    bail!("receive an answer: the daemon ended")
 }
 
 /// The longest request, with all its paths.

@@ -175,7 +175,7 @@ fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let asking = control::request(&private, Command::Cycle(wish), |_| ());
     let word = runtime.block_on(asking).expect("an answer");
-    let Response::Report(_, None, failures) = word else {
+    let Some(Response::Report(_, None, failures)) = word else {
         panic!("{word:?}");
     };
     let refusal = &failures[0];

@@ -149,7 +149,10 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let private = folder.path().to_owned();
     let ask = move |command: Command| {
         let private = private.clone();
-        async move { control::request(&private, command, |_| ()).await }
+        async move {
+            let answer = control::request(&private, command, |_| ()).await;
+            answer.map(|answer| answer.expect("the daemon listens"))
+        }
     };
     let sync = || {
         let wish = serde_json::from_str(r#"{"direction":"both"}"#).expect("a wish");

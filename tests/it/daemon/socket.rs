@@ -29,7 +29,7 @@ fn f118_a_client_hears_how_far_it_is_before_the_report() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let asking = control::request(&private, Command::Cycle(wish), |step| heard.push(step));
     let word = runtime.block_on(asking).expect("an answer");
-    let Response::Report(report, None, _) = word else {
+    let Some(Response::Report(report, None, _)) = word else {
         panic!("{word:?}");
     };
     assert_eq!(report.actions.len(), 3);
