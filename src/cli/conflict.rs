@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::Config,
     engine::report::{Line, Status},
-    model::{ArticleId, Field, Place, Side},
+    model::{ArticleId, Field, Side},
     reconcile::plan::Kind,
 };
 
@@ -47,7 +47,8 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
             // A moved file is at the place of its base row.
             let moved = store.article(row.id)?.map(|base| base.place);
             let mut places = [Some(row.place.clone()), moved].into_iter().flatten();
-            let found = places.find_map(|place| Some((document(&part, &place)?, place)));
+            let found =
+                places.find_map(|place| Some((document(&part, &place.to_string())?, place)));
             let (fields, differences) = match (&found, &row.remote) {
                 (Some((document, _)), Some(remote)) => {
                     let clashing = Clashing::of(&store, &row, document, remote)?;
@@ -56,7 +57,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
                 (Some(_) | None, _) => (Vec::new(), Vec::new()),
             };
             let edited_copy = row.copy.clone().filter(|copy| {
-                let copy = document(&part, &Place::new(&row.place.folder, copy));
+                let copy = document(&part, &format!("{}/{copy}", row.place.folder));
                 copy.zip(row.remote.as_ref()).is_some_and(|(copy, remote)| {
                     let shown = copy.version(remote.slug.clone(), remote.category);
                     !shown.same_words(remote)

@@ -13,7 +13,7 @@ use crate::{
         disk::{At, Disk as _},
         document::{Document, MAX_FILE},
     },
-    model::{CategoryId, Field, Place, TextDigest, Version, base::ConflictRow, path::quoted},
+    model::{CategoryId, Field, TextDigest, Version, base::ConflictRow, path::quoted},
     reconcile::{
         change::{ThreeWay, three_way},
         merge::{Block, BlockClash, blocks, join},
@@ -87,11 +87,17 @@ fn side(name: &str, text: &str) -> String {
     format!("      {name} {text}")
 }
 
-/// Reads a file; `None`: there is no readable article.
-pub(super) fn document(part: &Part, place: &Place) -> Option<Document> {
+/// Reads a file of a workspace; `None`: it cannot be read.
+pub(super) fn bytes(part: &Part, path: &str) -> Option<Vec<u8>> {
+    let (folder, file) = path.split_once('/')?;
     let disk = RealDisk::open(&part.root.path).ok()?;
-    let content = disk.read(At::Folder(&place.folder), &place.file, MAX_FILE);
-    Document::parse_leniently(&content.ok()?.bytes).ok()
+    let content = disk.read(At::Folder(folder), file, MAX_FILE);
+    Some(content.ok()?.bytes)
+}
+
+/// Reads an article's file; `None`: there is no readable article.
+pub(super) fn document(part: &Part, path: &str) -> Option<Document> {
+    Document::parse_leniently(&bytes(part, path)?).ok()
 }
 
 /// Returns the line of a key of the front matter.
@@ -112,8 +118,7 @@ pub(super) fn asked(
     let Some(store) = part.state(config)? else {
         return Ok(None);
     };
-    let mut paths = places.iter().filter_map(|path| path.split_once('/'));
-    let document = paths.find_map(|(folder, file)| document(part, &Place::new(folder, file)));
+    let document = places.iter().find_map(|path| document(part, path));
     match (&document, &row.remote) {
         (Some(document), Some(remote)) => Clashing::of(&store, row, document, remote)?.ask(context),
         (Some(_), None) => deleted(context, part, row),

@@ -2,7 +2,7 @@
 
 use super::{
     ExitCode, Outcome, ask, conflict,
-    conflict_parts::{self, document},
+    conflict_parts::{self, bytes, document},
     connect::budget_left,
     context::Context,
     cycle,
@@ -16,13 +16,7 @@ use crate::{
     config::{Config, Need},
     daemon::job::CycleCommand,
     engine::report::Report,
-    mirror::{
-        RealDisk,
-        disk::{At, Disk as _},
-        document::MAX_FILE,
-    },
     model::{
-        ArticleId, Place,
         base::ConflictRow,
         path::{EXTENSION, quoted},
     },
@@ -90,9 +84,9 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     let mut parts: Vec<Part> = Vec::new();
     let mut is_all = true;
     for (part, found) in conflicts {
-        let path = part.path(&found.path);
+        let path = part.path(found.path());
         let keep = match args.keep {
-            _ if command.resolve.contains_key(&found.id) => continue,
+            _ if command.resolve.contains_key(&found.row.id) => continue,
             Some(Keep::Local) => Some(snapshot::Keep::Local),
             Some(Keep::Remote) => Some(snapshot::Keep::Remote),
             Some(Keep::Both) => Some(snapshot::Keep::Both),
@@ -120,7 +114,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             break;
         };
         let decision = Decision::on(&found.row, keep);
-        command.resolve.insert(found.id, decision);
+        command.resolve.insert(found.row.id, decision);
         match parts.iter_mut().find(|known| known.root == part.root) {
             Some(known) => known.scope.extend(found.places),
             None => parts.push(Part {
@@ -195,19 +189,10 @@ fn may_ask(context: &Context, paths: &[PathBuf], is_gone: bool) -> Result<(), Fa
 /// changed that file.
 fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failure> {
     let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
-    let files = [Some(&found.path), found.copy.as_ref()];
-    let files: Vec<_> = files
-        .into_iter()
-        .flatten()
-        .map(|path| part.root.path.join(path))
-        .collect();
-    let bytes = || {
-        let (folder, file) = found.path.split_once('/')?;
-        let disk = RealDisk::open(&part.root.path).ok()?;
-        let found = disk.read(At::Folder(folder), file, MAX_FILE);
-        Some(found.ok()?.bytes)
-    };
-    let before = bytes();
+    let files = [Some(found.path().to_owned()), copy_of(&found.row)];
+    let files = files.into_iter().flatten();
+    let files: Vec<_> = files.map(|path| part.root.path.join(path)).collect();
+    let before = bytes(part, found.path());
     if files.len() < 2 || before.is_none() || !files[1].is_file() {
         return Err(Failure::usage(
             "one of the two files to compare is missing",
@@ -215,7 +200,7 @@ fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failur
         ));
     }
     if in_program(&tool, &files)? {
-        return Ok(bytes() != before);
+        return Ok(bytes(part, found.path()) != before);
     }
     Err(Failure::failed(
         format!("`{tool}` failed, and nothing was settled"),
@@ -237,15 +222,22 @@ pub(super) fn in_program(command: &str, files: &[PathBuf]) -> io::Result<bool> {
 
 /// A conflict that an argument names.
 struct Found {
-    id: ArticleId,
-    /// The present path of the article's file.
-    path: String,
-    /// The present path, and former ones.
+    /// The present path of the article's file, and former ones.
     places: Vec<String>,
-    /// The path of the service's version.
-    copy: Option<String>,
     /// The conflict as it is shown.
     row: ConflictRow,
+}
+
+impl Found {
+    fn path(&self) -> &str {
+        &self.places[0]
+    }
+}
+
+/// Returns the path of the service's version.
+fn copy_of(row: &ConflictRow) -> Option<String> {
+    let copy = row.copy.as_ref()?;
+    Some(format!("{}/{copy}", row.place.folder))
 }
 
 /// Returns the conflict at a path, or all conflicts in a folder. The copy's path is accepted, too, and a former path if
@@ -257,24 +249,19 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
     // A renamed file is recognised by the article's id in it.
     let stem = path.strip_suffix(EXTENSION).unwrap_or(path);
     let named = format!("{stem}{EXTENSION}");
-    let place = named.split_once('/');
-    let file = place.and_then(|(folder, file)| document(part, &Place::new(folder, file)));
-    let id = file.and_then(|file| file.id());
+    let id = document(part, &named).and_then(|file| file.id());
     let (mut in_folder, mut here, mut formerly) = (Vec::new(), Vec::new(), Vec::new());
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
-        let copy = row
-            .copy
-            .as_ref()
-            .map(|copy| format!("{}/{copy}", row.place.folder));
+        let copy = copy_of(&row);
         let is_named = |name: &String| is_at(name, path);
         let is_here = is_named(&places[0]) || copy.as_ref().is_some_and(is_named);
         // Of two files with one id, the one at the known place is the article's.
         let is_second = || {
-            let home = places[0].split_once('/').filter(|_| places[0] != named);
-            let home = home.and_then(|(folder, file)| document(part, &Place::new(folder, file)));
-            copy.as_ref() != Some(&named) && home.is_some_and(|home| home.id() == Some(row.id))
+            let is_elsewhere = places[0] != named && copy.as_ref() != Some(&named);
+            let home = || document(part, &places[0])?.id();
+            is_elsewhere && home() == Some(row.id)
         };
         let found = if id == Some(row.id) && !is_second() {
             if copy.as_ref() != Some(&named) {
@@ -291,13 +278,7 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
             continue;
         };
         places.dedup();
-        found.push(Found {
-            id: row.id,
-            path: places[0].clone(),
-            places,
-            copy,
-            row,
-        });
+        found.push(Found { places, row });
     }
     formerly.truncate(1);
     let found = [here, in_folder, formerly];
