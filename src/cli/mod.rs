@@ -5,7 +5,6 @@
 
 pub mod context;
 mod counts;
-pub mod failure;
 pub mod print;
 
 mod action_lines;
@@ -58,6 +57,7 @@ mod version_spec;
 mod via_daemon;
 mod workspaces;
 
+pub use crate::daemon::failure;
 use crate::engine::report::Report;
 use crate::model::ExitCode;
 use crate::reconcile::snapshot::Direction;

@@ -14,11 +14,11 @@ use crate::{
         sources::Signals,
         start::{self, Daemon},
         watch,
-        workspaces::{Advise, WorkspaceEngine},
+        workspaces::WorkspaceEngine,
     },
-    engine::{Progress, Stop, Teller, open},
+    engine::{Progress, Teller, open},
     mirror::{RealDisk, lock},
-    service::{ErrorKind, client::Client},
+    service::client::Client,
     web::{self, shared_status::SharedStatus},
 };
 use anyhow::Context as _;
@@ -48,6 +48,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let private = lock::private_folder(&config.mirror)?;
     let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
     let token = config.token.as_ref().map(TokenSource::name);
+    let token = token.unwrap_or_default();
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let mut clients = Clients::new(context, &config, &status, &progress, &stop);
     let rescan = watch::Rescan::new(settings.rescan);
@@ -80,11 +81,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     };
     let budget = clients.budget_source();
     let reconnect = Box::new(move || clients.reconnect().map_err(|failure| failure.with_remedy()));
-    let advise = advise(token.unwrap_or_default());
     let reload = reload(context, &config);
     let mark = SettingsMark::of(&config);
     let daemon = Daemon {
-        cycles: Engines::new(workspaces, locks, mark, advise, reload, reconnect),
+        cycles: Engines::new(workspaces, locks, mark, token, reload, reconnect),
         watch,
         settings,
         signals,
@@ -133,18 +133,6 @@ fn over(ended: Ended) -> Outcome {
             "start it again",
         )),
     }
-}
-
-/// Makes failures; that of a refused token names the token's source.
-fn advise(source: String) -> Box<Advise> {
-    Box::new(move |error: anyhow::Error| {
-        let stop = error.downcast_ref::<Stop>().and_then(Stop::service_failure);
-        let failure = match stop {
-            Some((ErrorKind::Unauthorized, _)) => Failure::daemon_token(&source),
-            Some(_) | None => Failure::from(error),
-        };
-        failure.into()
-    })
 }
 
 fn progress_callback(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Teller {

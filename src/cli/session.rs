@@ -135,8 +135,7 @@ impl<'c> Session<'c> {
                 }),
             }
         }
-        let advise = |error| Failure::from(error).into();
-        let work = Box::pin(async { Ok(run_job(&mut workspaces, &job, &advise).await) });
+        let work = Box::pin(async { Ok(run_job(&mut workspaces, &job).await) });
         let stop = Some(self.stop.clone());
         let (mut outcome, interrupted) = until_stopped(kind, stop, work, self.so_far()).await?;
         self.finish();
@@ -157,7 +156,7 @@ impl<'c> Session<'c> {
         // A signal that came too late to stop the work is no failure.
         let signal = interrupted.filter(|_| report.stopped.is_some());
         let signal = signal.map(Refusal::from);
-        failures.extend(signal.or_else(|| stop_failure(&report, &advise)));
+        failures.extend(signal.or_else(|| stop_failure(&report, None)));
         Ok(SessionReport { report, failures })
     }
 

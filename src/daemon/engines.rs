@@ -6,7 +6,7 @@ use super::git::{self, Known, Remembered};
 use super::job::{CycleCommand, CycleOutcome, CycleRunner, Job};
 use super::outage::Outage;
 use super::settings_mark::SettingsMark;
-use super::workspaces::{Advise, WorkspaceEngine, run_job, stop_failure};
+use super::workspaces::{WorkspaceEngine, run_job, stop_failure};
 use crate::config::{Options, PublishedBranch};
 use crate::engine::report::BudgetLeft;
 use crate::engine::{self, PathCheck};
@@ -38,7 +38,8 @@ pub struct Engines<'r, S, D> {
     locks: Vec<Lock>,
     /// The settings that commands must have as well.
     mark: SettingsMark,
-    advise: Box<Advise>,
+    /// The name of the token's source.
+    token: String,
     reload: Reload<'r>,
     reconnect: Reconnect<'r, S>,
     /// Whether the service rejected the token in the last cycle.
@@ -53,7 +54,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
         workspaces: Vec<WorkspaceEngine<S, D>>,
         locks: Vec<Lock>,
         mark: SettingsMark,
-        advise: Box<Advise>,
+        token: String,
         reload: Reload<'r>,
         reconnect: Reconnect<'r, S>,
     ) -> Self {
@@ -61,7 +62,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
             workspaces,
             locks,
             mark,
-            advise,
+            token,
             reload,
             reconnect,
             token_rejected: false,
@@ -95,13 +96,12 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         if std::mem::take(&mut self.token_rejected) {
             self.reconnect();
         }
-        let mut outcome = run_job(&mut self.workspaces, job, &*self.advise).await;
+        let mut outcome = run_job(&mut self.workspaces, job).await;
         for failure in &outcome.failures {
             tracing::error!("{failure}");
         }
-        outcome
-            .failures
-            .extend(stop_failure(&outcome.report, &*self.advise));
+        let stop = stop_failure(&outcome.report, Some(&self.token));
+        outcome.failures.extend(stop);
         self.token_rejected = outcome.outage == Some(Outage::TokenRejected);
         // The next poll is soon enough.
         let is_poll = job.purpose() == Purpose::Poll;

@@ -18,6 +18,7 @@ pub mod control;
 pub mod debounce;
 pub mod engines;
 pub mod event_loop;
+pub mod failure;
 pub mod git;
 pub mod job;
 mod log_once;

@@ -4,6 +4,7 @@
 //! all workspaces are merged. A workspace that fails does not stop the others; an outage does.
 
 use super::control::Refusal;
+use super::failure::Failure;
 use super::git::View;
 use super::job::{Approval, CycleCommand, CycleOutcome, Job, OpenItems, Scope, request_for};
 use super::outage::Outage;
@@ -13,12 +14,9 @@ use crate::engine::settings::{Cause, CycleRequest};
 use crate::engine::{Engine, StopCause, open_actions};
 use crate::mirror::disk::Disk;
 use crate::reconcile::plan::HoldRule;
-use crate::service::Service;
+use crate::service::{ErrorKind, Service};
 use crate::state::store::Store;
 use std::sync::Arc;
-
-/// Turns an error of a workspace into a failure for a person, with its exit code and its remedy.
-pub type Advise = dyn Fn(anyhow::Error) -> Refusal;
 
 /// The engine of one workspace.
 pub struct WorkspaceEngine<S, D> {
@@ -33,7 +31,6 @@ pub struct WorkspaceEngine<S, D> {
 pub async fn run_job<S: Service, D: Disk>(
     workspaces: &mut [WorkspaceEngine<S, D>],
     job: &Job,
-    advise: &Advise,
 ) -> CycleOutcome {
     let mut report = Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
     let (mut outage, mut failures, mut unusable) = (None, Vec::new(), 0);
@@ -56,7 +53,7 @@ pub async fn run_job<S: Service, D: Disk>(
             Err(error) => {
                 // Only a failed cycle counts towards an outage: a failed preparation says nothing about the mirror.
                 unusable += usize::from(is_prepared);
-                let failure = advise(error);
+                let failure = Refusal::from(Failure::from(error));
                 report.fail_with(failure.code);
                 failures.push(Refusal {
                     path: Some(workspace.root.folder().to_owned()),
@@ -77,11 +74,16 @@ pub async fn run_job<S: Service, D: Disk>(
     }
 }
 
-/// Returns the failure of a cycle that the service or the mirror ended early. Git's end is no failure.
-pub fn stop_failure(report: &Report, advise: &Advise) -> Option<Refusal> {
+/// Returns the failure of a cycle that the service or the mirror ended early. Git's end is no failure. `token`: the name
+/// of the source of a daemon's token.
+pub fn stop_failure(report: &Report, token: Option<&str>) -> Option<Refusal> {
     let stop = report.stopped.as_ref();
     let stop = stop.filter(|stop| stop.cause != StopCause::Git)?;
-    let mut failure = advise(stop.clone().into());
+    let failure = match (stop.service_failure(), token) {
+        (Some((ErrorKind::Unauthorized, _)), Some(source)) => Failure::daemon_token(source),
+        (Some(_) | None, _) => Failure::from(stop.clone()),
+    };
+    let mut failure = Refusal::from(failure);
     if !stop.workspace.is_empty() {
         failure.message = format!("{}: {}", stop.workspace, failure.message);
     }

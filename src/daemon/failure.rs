@@ -3,17 +3,16 @@
 //! Errors of the lower modules are typed where a caller branches; here they become text, by one conversion, so that the
 //! same error always has the same code and remedy.
 
-use super::ExitCode;
+use super::control::{LOCK_LABEL, Refusal};
 use crate::{
     config::ConfigError,
-    daemon::control::{LOCK_LABEL, Refusal},
     engine::{self, Stop, StopCause, restore::Refused},
     mirror::{
         disk::{DiskError, DiskErrorKind},
         lock::LockError,
         scan::ScanError,
     },
-    model::time::wait_in_words,
+    model::{ExitCode, time::wait_in_words},
     service::{self, ServiceError},
     state::{self, StateError},
 };
