@@ -8,9 +8,7 @@ mod published;
 mod repository;
 mod view;
 
-pub use published::{
-    Known, Pause, Published, Remembered, look, not_published, pause, remember, remembered,
-};
+pub use published::{Known, Pause, Remembered, look, not_published, pause, remember, remembered};
 pub use repository::{Busy, Git, GitState, Head};
 pub use view::View;
 

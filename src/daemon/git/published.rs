@@ -107,33 +107,20 @@ impl fmt::Display for Pause {
     }
 }
 
-/// The published branch of a repository.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Published {
-    /// Every branch is published.
-    #[default]
-    Any,
-    /// Only this branch is published.
-    Only(String),
-    /// No branch is named or recorded, and the repository shows none.
-    Unnamed,
-}
-
-impl Published {
-    /// Takes the branch from the settings, else from the state's record.
-    pub fn of(setting: &PublishedBranch, remembered: Option<String>) -> Self {
-        match setting {
-            PublishedBranch::Any => Self::Any,
-            PublishedBranch::Named(name) => Self::Only(name.clone()),
-            PublishedBranch::Auto => remembered.map_or(Self::Unnamed, Self::Only),
+impl PublishedBranch {
+    /// Takes the branch from the state's record if the settings name none.
+    fn or_remembered(&self, remembered: Option<String>) -> Self {
+        match (self, remembered) {
+            (Self::Auto, Some(name)) => Self::Named(name),
+            (setting, _) => setting.clone(),
         }
     }
 
     /// Returns the name of the only published branch.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::Only(name) => Some(name),
-            Self::Any | Self::Unnamed => None,
+            Self::Named(name) => Some(name),
+            Self::Any | Self::Auto => None,
         }
     }
 
@@ -142,8 +129,8 @@ impl Published {
         let published = match self {
             Self::Any => return None,
             _ if state.reftable => return Some(Pause::Unreadable),
-            Self::Unnamed => return Some(Pause::NoBranch),
-            Self::Only(name) => name.clone(),
+            Self::Auto => return Some(Pause::NoBranch),
+            Self::Named(name) => name.clone(),
         };
         match &state.branch {
             Some(branch) if *branch == published => None,
@@ -210,8 +197,8 @@ pub struct Known {
     pub state: GitState,
     /// HEAD when both sides last agreed on removals; `None`: no sync recorded a HEAD.
     pub agreed: Option<Head>,
-    /// The published branch.
-    pub published: Published,
+    /// The published branch; `Auto`: none is named or recorded, and the repository shows none.
+    pub published: PublishedBranch,
     /// The branch that the first sync records as the published branch; `None`: nothing is to be recorded.
     pub first: Option<String>,
 }
@@ -249,7 +236,7 @@ fn known(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remember
     Known {
         prefix: prefix.to_owned(),
         agreed: remembered.head,
-        published: Published::of(setting, remembered.branch.or_else(|| first.clone())),
+        published: setting.or_remembered(remembered.branch.or_else(|| first.clone())),
         first,
         state,
         git,
