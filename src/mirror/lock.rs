@@ -41,12 +41,16 @@ impl fmt::Display for Owner {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds the lock.
+    #[error("lock the mirror: {} has it", name(.0.as_ref()))]
     Taken(Option<Owner>),
     /// The private folder's path is a link, or is not a folder.
+    #[error("use {}: it is not a folder", .0.display())]
     NotAFolder(PathBuf),
     /// A link, a pipe or a device lies in place of the lock.
+    #[error("use {}: it is not a regular file", .0.display())]
     NotAFile(PathBuf),
     /// The folder or the lock cannot be created.
+    #[error("use {}", path.display())]
     Io {
         /// The path.
         path: PathBuf,
@@ -55,22 +59,14 @@ pub enum LockError {
     },
 }
 
+fn name(owner: Option<&Owner>) -> String {
+    owner.map_or_else(|| "another process".to_owned(), Owner::to_string)
+}
+
 impl LockError {
     fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::Io { path, source }
-    }
-}
-
-impl fmt::Display for LockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Taken(Some(owner)) => write!(f, "lock the mirror: {owner} has it"),
-            Self::Taken(None) => write!(f, "lock the mirror: another process has it"),
-            Self::NotAFolder(path) => write!(f, "use {}: it is not a folder", path.display()),
-            Self::NotAFile(path) => write!(f, "use {}: it is not a regular file", path.display()),
-            Self::Io { path, .. } => write!(f, "use {}", path.display()),
-        }
     }
 }
 
