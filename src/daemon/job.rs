@@ -136,7 +136,7 @@ impl Job {
 
 /// A command's instructions for one cycle: the flags of `sync`, `pull`, `push`, `resolve`, `restore` and
 /// `approve`.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CycleCommand {
     /// The direction of changes.
@@ -198,15 +198,7 @@ impl CycleCommand {
     pub fn new(direction: Direction) -> Self {
         Self {
             direction,
-            scope: Vec::new(),
-            dry_run: false,
-            allow_deletes: false,
-            new_categories: false,
-            prefer: None,
-            resolve: BTreeMap::new(),
-            approve: Vec::new(),
-            restore: Vec::new(),
-            settings: None,
+            ..Self::default()
         }
     }
 

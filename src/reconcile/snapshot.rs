@@ -171,10 +171,11 @@ pub struct RemoteSnapshot {
 pub type Bodies = BTreeMap<TextDigest, Arc<str>>;
 
 /// The direction of changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// `sync`.
+    #[default]
     Both,
     /// `pull`: only towards the mirror.
     Pull,
