@@ -71,15 +71,7 @@ pub(super) trait Sink {
 
     /// Takes the known entry that these bytes begin with, if the entry can be recognised without a search for its end.
     /// Returns the length of the entry.
-    fn take_known(&mut self, _bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
-        None
-    }
-}
-
-impl<F: FnMut(&Entry<'_>)> Sink for F {
-    fn take(&mut self, entry: &Entry<'_>) {
-        self(entry);
-    }
+    fn take_known(&mut self, bytes: &[u8], owner: Option<&[u8]>) -> Option<usize>;
 }
 
 /// The document around the entries.

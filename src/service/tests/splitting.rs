@@ -209,6 +209,16 @@ struct Due<'a> {
     entries: Vec<(Vec<u8>, bool)>,
 }
 
+impl<F: FnMut(&Entry<'_>)> Sink for F {
+    fn take(&mut self, entry: &Entry<'_>) {
+        self(entry);
+    }
+
+    fn take_known(&mut self, _bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
+        None
+    }
+}
+
 impl Sink for Due<'_> {
     fn take(&mut self, entry: &Entry<'_>) {
         self.entries.push((entry.bytes.to_vec(), false));
