@@ -83,11 +83,6 @@ impl Sandbox {
         self.edit(id, |article| article.enabled = false)
     }
 
-    /// Moves an article to another category.
-    pub fn move_article(&self, id: Uuid, category: Uuid) -> Option<Article> {
-        self.edit(id, |article| article.category_id = category)
-    }
-
     /// Adds to the views of an article; `updated_at` stays.
     pub fn visit(&self, id: Uuid, times: i64) -> Option<Article> {
         let mut world = self.lock();

@@ -332,7 +332,9 @@ const PULLS: Scenario = Scenario {
             "newly-named".clone_into(&mut article.slug);
         });
         let beta = categories(world)[1].id;
-        world.sandbox().move_article(id_of(world, "moved"), beta);
+        world
+            .sandbox()
+            .edit(id_of(world, "moved"), |article| article.category_id = beta);
         web_edit(world, "moved", "Middle", "Moved");
         let (a, b) = (id_of(world, "swap-a"), id_of(world, "swap-b"));
         world

@@ -122,7 +122,9 @@ const CHANGES: [(&str, Change, &[&str]); 13] = [
         "another category",
         |world, ids| {
             let other = world.sandbox().article(ids[5]).expect("there").category_id;
-            world.sandbox().move_article(ids[0], other);
+            world
+                .sandbox()
+                .edit(ids[0], |article| article.category_id = other);
         },
         &["move local b/n0.html done"],
     ),

@@ -263,7 +263,10 @@ async fn an_answer_that_leaves_something_open_is_followed_by_a_listing() {
         (
             "another category",
             |scene| {
-                scene.world.sandbox().move_article(scene.ids[0], scene.b);
+                scene
+                    .world
+                    .sandbox()
+                    .edit(scene.ids[0], |article| article.category_id = scene.b);
             },
             "GET article 200",
         ),
@@ -589,7 +592,9 @@ const MEANWHILE: [(&str, Prepare); 12] = [
             .edit(s.ids[0], |article| article.slug = "eins".into());
     }),
     ("moved", |s| {
-        s.world.sandbox().move_article(s.ids[0], s.b);
+        s.world
+            .sandbox()
+            .edit(s.ids[0], |article| article.category_id = s.b);
     }),
     ("gone", |s| {
         s.world.sandbox().remove(s.ids[0]);

@@ -106,7 +106,7 @@ const CAUSES: [(&str, Prepare); 18] = [
         "a moved article and a moved file",
         |world, [one, two, _]| {
             let b = world.sandbox().categories()[1].id;
-            world.sandbox().move_article(one, b);
+            world.sandbox().edit(one, |article| article.category_id = b);
             world.rename("a/two.html", "b/two.html");
             assert!(world.sandbox().article(two).is_some());
         },

@@ -117,7 +117,7 @@ async fn another_category_moves_the_file_with_its_bytes() {
     let (world, one) = furnished(true).await;
     let before = world.read("a/one.html");
     let b = world.category("b");
-    world.sandbox().move_article(one, b);
+    world.sandbox().edit(one, |article| article.category_id = b);
     requests(&world);
     let report = world.sync().await;
     assert_eq!(
@@ -164,7 +164,7 @@ async fn a_name_that_the_writer_chose_stays_and_only_its_key_changes() {
     );
     // A move to another category keeps the chosen name.
     let b = world.category("b");
-    world.sandbox().move_article(one, b);
+    world.sandbox().edit(one, |article| article.category_id = b);
     world.sync().await;
     assert_eq!(articles(&world), ["b/my own name.html"]);
     assert_quiet(&world, 1).await;
@@ -457,7 +457,7 @@ async fn a_renamed_category_is_found_when_an_article_moves_into_it() {
     world.article(b, "two", "<p>2</p>");
     world.sync().await;
     world.sandbox().rename_category(b, "Beta", "beta");
-    world.sandbox().move_article(one, b);
+    world.sandbox().edit(one, |article| article.category_id = b);
     world.edit("b/two.html", "<p>2</p>", "<p>2!</p>");
     let report = world.sync().await;
     assert_eq!(

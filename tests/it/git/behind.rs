@@ -724,7 +724,10 @@ fn f087_a_conflict_of_what_git_took_back_is_no_matter_of_an_approval() {
 fn f087_an_article_that_moved_on_the_service_stays_there_when_git_takes_the_file_back() {
     let team = Team::new();
     let guides = team.service.category("guides");
-    let moved = team.service.sandbox.move_article(team.one, guides);
+    let moved = team
+        .service
+        .sandbox
+        .edit(team.one, |article| article.category_id = guides);
     assert!(moved.is_some());
     team.c.sync(0);
     team.c.git(&["stash", "-u", "-q"]);
