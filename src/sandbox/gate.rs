@@ -8,12 +8,11 @@ use super::{
     limits::{Allowance, LIMIT, Limits},
     options::Rights,
     reply,
-    serve::Line,
     world::RequestRecord,
 };
 use axum::{
     body::{Body, Bytes},
-    extract::{ConnectInfo, Request, State},
+    extract::{Request, State},
     http::{HeaderMap, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -37,15 +36,15 @@ pub trait Interceptor: Any + fmt::Debug + Send + Sync {
     ) -> BoxFuture<'static, Response>;
 }
 
+/// Marks an answer that does not arrive, because its connection was dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped;
+
 /// Carries out a request: sign-in, rate limits, the endpoint.
 pub type CarryOut = Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>;
 
 /// Passes a request to its endpoint, or answers without the endpoint.
-pub(super) async fn pass(
-    State(sandbox): State<Sandbox>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if path != "/api" && !path.starts_with("/api/") {
         return next.run(request).await;
@@ -56,9 +55,6 @@ pub(super) async fn pass(
             "This service answers to localhost only.",
         );
     }
-    let line = request.extensions().get::<ConnectInfo<Line>>();
-    let line = line.map_or_else(Line::default, |info| info.0.clone());
-    request.extensions_mut().insert(line.clone());
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await else {
         return reply::failure(StatusCode::BAD_REQUEST, "The body could not be read.");
@@ -75,7 +71,7 @@ pub(super) async fn pass(
     if !response.headers().contains_key(LIMIT) {
         Limits::signed_out(&sandbox.options()).tell(response.headers_mut());
     }
-    if !line.is_cut() {
+    if response.extensions().get::<Dropped>().is_none() {
         sandbox.lock().answered(number, response.status().as_u16());
     }
     response

@@ -16,7 +16,7 @@
 //! | `gate` | the steps of every API request: record, interceptor, sign-in, rate limits |
 //! | `routes`, `reads`, `writes` | the endpoints |
 //! | `fields`, `wire`, `listing`, `reply` | input rules, JSON, the listing, answers |
-//! | `serve` | sockets, with connections that can be dropped |
+//! | `serve` | sockets |
 //! | `dashboard` | the web pages for people |
 //! | `seed`, `snapshot` | generated content; snapshots in memory |
 
@@ -39,10 +39,10 @@ mod wire;
 mod world;
 mod writes;
 
-pub use gate::{CarryOut, Interceptor};
+pub use gate::{CarryOut, Dropped, Interceptor};
 pub use handle::Sandbox;
 pub use options::{Access, Options, Rights, TOKEN, TimeGrain};
-pub use serve::{Line, Running};
+pub use serve::Running;
 pub use snapshot::Snapshot;
 pub use store::{Article, Category, NewSeed, Workspace};
 pub use world::{Counts, RequestRecord};

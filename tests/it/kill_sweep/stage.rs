@@ -3,7 +3,7 @@
 use super::sweep::Scenario;
 use crate::support::canary;
 use crate::support::faults::habits::Habits;
-use crate::support::faults::{Fault, Inject as _};
+use crate::support::faults::{Fault, Inject as _, lines};
 use crate::support::kb::TOKEN;
 use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
 use rustix::process::{Pid, Signal, kill_process};
@@ -55,7 +55,7 @@ impl Stage {
             ..Options::unlimited()
         });
         sandbox.set_clock(chrono::DateTime::from_timestamp(1_800_000_000, 0).expect("a moment"));
-        let running = runtime.block_on(sandbox.run()).expect("it runs");
+        let running = runtime.block_on(lines::serve(&sandbox)).expect("it runs");
         let dir = folder();
         Self {
             canary: canary::Watch::over(dir.path()),

@@ -1,7 +1,7 @@
 //! The faults of the sandbox, over real sockets if connections are dropped.
 
 use crate::support::faults::{
-    AnswerEdit, Fault, FaultKind, Hook, Inject as _, Matcher, RetryAfter,
+    AnswerEdit, Fault, FaultKind, Hook, Inject as _, Matcher, RetryAfter, lines,
 };
 use axum::{
     body::Body,
@@ -119,7 +119,7 @@ fn client() -> reqwest::Client {
 
 async fn running() -> (Kb, Running) {
     let kb = Kb::new();
-    let running = kb.sandbox.run().await.expect("a port");
+    let running = lines::serve(&kb.sandbox).await.expect("a port");
     (kb, running)
 }
 

@@ -1,6 +1,7 @@
 //! Runs the real command in a folder and an environment of its own.
 
 use crate::support::canary;
+use crate::support::faults::lines;
 use assert_cmd::Command;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use std::path::{Path, PathBuf};
@@ -257,7 +258,7 @@ impl Service {
         };
         let sandbox = Sandbox::new(options);
         let workspace = fill(&sandbox).to_string();
-        let running = runtime.block_on(sandbox.run()).expect("it runs");
+        let running = runtime.block_on(lines::serve(&sandbox)).expect("it runs");
         Self {
             url: running.url.clone(),
             workspace,

@@ -4,6 +4,7 @@
 
 use crate::support::canary;
 use crate::support::clocks::SteppedClock;
+use crate::support::faults::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::engine::{Clock, Engine};
@@ -64,7 +65,8 @@ impl World {
 
     pub(crate) async fn with(mut options: Options) -> Self {
         options.token = format!("{}-{}", canary::CANARY, options.token);
-        let running = Sandbox::start(options).await.expect("a free port");
+        let running = lines::serve(&Sandbox::new(options)).await;
+        let running = running.expect("a free port");
         let workspace = running.sandbox.add_workspace("Help");
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join(".kbsync")).expect("made");

@@ -4,18 +4,20 @@
 //! may affect one request. A request that is carried out meets the habits of its service behind the faults.
 
 pub(crate) mod habits;
+pub(crate) mod lines;
 mod spoil;
 
 use axum::{
     body::Body,
-    extract::Request,
+    extract::{ConnectInfo, Request},
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use chrono::{TimeDelta, Utc};
 use futures_util::future::BoxFuture;
 use habits::Habits;
-use kbsync::sandbox::{CarryOut, Interceptor, Line, Sandbox};
+use kbsync::sandbox::{CarryOut, Interceptor, Sandbox};
+use lines::Line;
 use serde_json::{Value, json};
 use spoil::{cut, spoil};
 use std::{
@@ -357,8 +359,8 @@ async fn answer(
     request: Request,
     carry_out: CarryOut,
 ) -> Response {
-    let line = request.extensions().get::<Line>().cloned();
-    let line = line.unwrap_or_default();
+    let line = request.extensions().get::<ConnectInfo<Line>>();
+    let line = line.map_or_else(Line::default, |info| info.0.clone());
     let mut response = match before(&sandbox, &faults).await {
         Some(Replacement::Answer(answer)) => answer,
         Some(Replacement::Reset) => return cut(&line),

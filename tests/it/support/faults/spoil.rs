@@ -1,13 +1,13 @@
 //! Spoils answers: dropped, cut short, slow, endless, or of the wrong type.
 
-use super::{FaultKind, wrong_types};
+use super::{FaultKind, lines::Line, wrong_types};
 use axum::{
     body::{Body, Bytes},
     http::{HeaderValue, StatusCode, header, response::Parts},
     response::Response,
 };
 use futures_util::{StreamExt, stream};
-use kbsync::sandbox::Line;
+use kbsync::sandbox::Dropped;
 use serde_json::Value;
 use std::{convert::Infallible, io, time::Duration};
 
@@ -21,6 +21,7 @@ pub(super) fn cut(line: &Line) -> Response {
         Err::<Bytes, _>(io::Error::from(io::ErrorKind::ConnectionReset))
     })));
     *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response.extensions_mut().insert(Dropped);
     response
 }
 
