@@ -61,7 +61,7 @@ async fn main() -> anyhow::Result<()> {
         .skip(1)
         .find_map(|word| word.parse().ok())
         .unwrap_or(10_000);
-    let running = Sandbox::start(Options::unlimited()).await?;
+    let running = Sandbox::new(Options::unlimited()).run().await?;
     let workspace = WorkspaceId::new(running.sandbox.seed(articles, 50));
     let mirror = tempfile::tempdir()?;
     let both = CycleRequest::new(Direction::Both);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "it is what an example is for")]
 async fn main() -> anyhow::Result<()> {
-    let running = Sandbox::start(Options::default()).await?;
+    let running = Sandbox::new(Options::default()).run().await?;
     let workspace = WorkspaceId::new(running.sandbox.seed(12, 3));
     let mirror = tempfile::tempdir()?;
 

@@ -13,6 +13,7 @@
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
 //! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and [`control`]
 //! with [`settings_mark`], then [`engines`] and [`workspaces`] (the real cycles), and [`start`] (wires all of it).
+//! [`failure`] turns errors into failures for a person, also for the commands.
 
 pub mod control;
 pub mod debounce;

@@ -1,6 +1,6 @@
 //! Serves HTTP.
 
-use super::{handle::Sandbox, options::Options};
+use super::handle::Sandbox;
 use axum::serve::ListenerExt as _;
 use futures_util::future::BoxFuture;
 use std::{future::Future, io, net::SocketAddr};
@@ -24,11 +24,6 @@ impl Sandbox {
         axum::serve(listener, self.router())
             .with_graceful_shutdown(shutdown)
             .await
-    }
-
-    /// Starts a service on a free port of 127.0.0.1, for the demo and for examples.
-    pub async fn start(options: Options) -> io::Result<Running> {
-        Self::new(options).run().await
     }
 
     /// Serves on a free port of 127.0.0.1 until the result is dropped.

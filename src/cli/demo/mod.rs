@@ -77,7 +77,8 @@ struct Stage<'c> {
 impl<'c> Stage<'c> {
     /// Starts the sandbox, and creates an empty folder.
     async fn build(context: &'c Context) -> Result<Self, Failure> {
-        let running = Sandbox::start(Options::default()).await.map_err(broken)?;
+        let running = Sandbox::new(Options::default()).run().await;
+        let running = running.map_err(broken)?;
         let folder = tempfile::Builder::new()
             .prefix("kbsync-demo-")
             .tempdir()
