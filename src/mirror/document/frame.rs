@@ -6,7 +6,7 @@
 
 use super::block::{Block, MAX_BLOCK};
 use crate::model::{ArticleId, CategoryId};
-use std::{fmt, ops::Range};
+use std::{collections::BTreeSet, fmt, ops::Range};
 use uuid::Uuid;
 
 /// The largest file that is read whole, in bytes: an article of 16 MiB with its front matter.
@@ -265,16 +265,34 @@ impl fmt::Display for NotReady {
 
 /// Returns whether a text has all three of git's conflict markers at line starts.
 pub fn has_conflict_markers(text: &str) -> bool {
-    let marks = |marker: &str| text.lines().any(|line| is_marker(line, marker));
-    marks(OURS) && marks("=======") && marks(">>>>>>>")
+    conflict_line(text).is_some()
 }
 
-/// The first marker of a conflict.
-pub(super) const OURS: &str = "<<<<<<<";
+/// Returns the index of the line with the first marker of a conflict: all three markers are there, in one length. Git's
+/// attribute `conflict-marker-size` makes them longer.
+pub(super) fn conflict_line(text: &str) -> Option<usize> {
+    let lengths = |mark: char| -> BTreeSet<usize> {
+        let lines = text.lines();
+        lines.filter_map(|line| marker_length(line, mark)).collect()
+    };
+    let ours = lengths('<');
+    if ours.is_empty() {
+        return None;
+    }
+    let (middle, theirs) = (lengths('='), lengths('>'));
+    let mut lines = text.lines();
+    lines.position(|line| {
+        let length = marker_length(line, '<');
+        length.is_some_and(|length| middle.contains(&length) && theirs.contains(&length))
+    })
+}
 
-pub(super) fn is_marker(line: &str, marker: &str) -> bool {
-    line.strip_prefix(marker)
-        .is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(' '))
+/// Returns the length of the marker at the begin of a line, if there is one.
+fn marker_length(line: &str, mark: char) -> Option<usize> {
+    let rest = line.trim_start_matches(mark);
+    let length = line.len() - rest.len();
+    let is_marker = length >= 7 && (rest.trim_end().is_empty() || rest.starts_with(' '));
+    is_marker.then_some(length)
 }
 
 /// Finds the id in a file, even in a broken file: the first of [`find_ids`].

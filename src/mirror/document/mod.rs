@@ -172,13 +172,11 @@ impl Document {
         check_lengths(&self.source.block, texts)
             .map_err(|problem| self.source.frame.in_file(problem))?;
         self.check_cut_texts()?;
-        if !has_conflict_markers(self.text()) {
+        let Some(within) = frame::conflict_line(self.text()) else {
             return Ok(());
-        }
-        let mut lines = self.text().lines();
-        let within = lines.position(|line| frame::is_marker(line, frame::OURS));
+        };
         Err(NotReady::at(
-            self.lines_before_text() + within.unwrap_or(0) + 1,
+            self.lines_before_text() + within + 1,
             "the body has conflict markers of git",
             "choose what to keep and remove the lines of `<`, `=` and `>`",
         ))

@@ -345,9 +345,15 @@ fn a_byte_order_mark_within_the_front_matter_is_told_with_its_line() {
 #[test]
 fn f066_conflict_markers_of_git_are_not_ready_but_may_be_waived() {
     let file = "---\ntitle: T\n---\na\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n";
-    let problem = refused(file);
-    assert_eq!(problem.line, Some(5));
-    assert!(problem.message.contains("conflict markers"));
+    // Git makes longer markers with the attribute `conflict-marker-size`.
+    let long = file
+        .replace("<<<<<<<", "<<<<<<<<<")
+        .replace("=======", "=========");
+    for file in [file, &long.replace(">>>>>>>", ">>>>>>>>>")] {
+        let problem = refused(file);
+        assert_eq!(problem.line, Some(5));
+        assert!(problem.message.contains("conflict markers"));
+    }
     let document = Document::parse_leniently(file.as_bytes()).expect("readable");
     assert!(has_conflict_markers(document.text()));
     assert!(

@@ -234,6 +234,17 @@ pub fn is_ignored(name: &str) -> bool {
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
         || lower.contains(".sync-conflict-")
         || (lower.contains("conflicted copy") && lower.contains('('))
+        || is_copy_of_cloud(&lower)
+}
+
+/// Returns whether a name is that of a conflict copy of ownCloud: `a_conflict-20261128-120000.html`.
+fn is_copy_of_cloud(name: &str) -> bool {
+    let Some((_, time)) = name.rsplit_once("_conflict-") else {
+        return false;
+    };
+    let time = time.split('.').next().unwrap_or(time).as_bytes();
+    let is_digit = |(at, byte): (usize, &u8)| byte.is_ascii_digit() != (at == 8);
+    time.len() == 15 && time[8] == b'-' && time.iter().enumerate().all(is_digit)
 }
 
 /// Returns whether a character is a letter or a digit. Letters without a width are excluded: with them, two names could

@@ -167,6 +167,7 @@ fn f074_f121_leftovers_of_editors_and_other_tools_are_known() {
         "a.conflict.html",
         "a (Ann's conflicted copy 2026-01-01).html",
         "a.sync-conflict-20260101-120000-ABCDEFG.html",
+        "a_conflict-20261128-120000.html",
     ] {
         assert!(is_ignored(name), "{name}");
     }
@@ -176,6 +177,8 @@ fn f074_f121_leftovers_of_editors_and_other_tools_are_known() {
         "4913.html",
         "tmp.html",
         "conflict.html",
+        "merge_conflict-resolution.html",
+        "a_conflict-20261128a120000.html",
     ] {
         assert!(!is_ignored(name), "{name}");
     }
