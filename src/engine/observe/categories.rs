@@ -111,7 +111,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
         let answers = &mut engine.gathered.answers;
         match engine.service.category(id, engine.request.purpose).await {
             Ok((category, articles)) => {
-                if note_if_foreign(&engine.settings, &category, observed) {
+                if !take_category(&mut engine.store, &engine.settings, category, observed)? {
                     let (why, foreign) = (of_another(id), true);
                     answers.note(
                         Target::Category(id),
@@ -120,12 +120,6 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                     continue;
                 }
                 answers.note(Target::Category(id), None);
-                let store = &mut engine.store;
-                store_category_there(store, id, &category.version)?;
-                observed
-                    .remote
-                    .categories
-                    .insert(id, (category.version, category.revision));
                 use_bodies(&mut engine.store, articles, listing, observed)?;
             }
             Err(error) if error.stops_all() => {
@@ -221,20 +215,26 @@ fn changed_categories(settings: &Settings, observed: &Observation) -> Vec<Catego
     rows.map(|row| row.id).collect()
 }
 
-/// Returns whether a category is another workspace's, and reports it the first time.
-pub(super) fn note_if_foreign(
+/// Takes a category over into the observation, and stores its words. Returns whether the category is one of this
+/// workspace: another workspace's is only reported, the first time.
+pub(super) fn take_category(
+    store: &mut Store,
     settings: &Settings,
-    category: &RemoteCategory,
+    category: RemoteCategory,
     observed: &mut Observation,
-) -> bool {
+) -> anyhow::Result<bool> {
     let id = category.id;
-    let foreign = category
-        .workspace
-        .is_some_and(|workspace| workspace != settings.workspace);
-    if foreign && !observed.remote.foreign.contains(&id) {
-        report_unread(settings, id, of_another(id), true, observed);
+    let mut workspace = category.workspace.iter();
+    if workspace.any(|workspace| *workspace != settings.workspace) {
+        if !observed.remote.foreign.contains(&id) {
+            report_unread(settings, id, of_another(id), true, observed);
+        }
+        return Ok(false);
     }
-    foreign
+    store_category_there(store, id, &category.version)?;
+    let read = (category.version, category.revision);
+    observed.remote.categories.insert(id, read);
+    Ok(true)
 }
 
 /// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace

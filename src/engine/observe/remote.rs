@@ -1,12 +1,9 @@
 //! The service's side of a cycle: the listing, the bodies that it lacks, and the bodies that a merge needs.
 
-use super::categories::{
-    categories_to_read, mark_foreign_unknown, note_if_foreign, read_categories,
-};
+use super::categories::{categories_to_read, mark_foreign_unknown, read_categories, take_category};
 use super::index::Index;
 use super::local::Scanned;
 use crate::engine::Engine;
-use crate::engine::history::category::store_category_there;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
 use crate::engine::observation::{Extent, Observation, version_of};
@@ -58,41 +55,16 @@ pub(super) async fn list<S: Service, D: Disk>(
     listing::list(&engine.service, list, rows, &mut engine.store, memory).await
 }
 
-/// Adds a listing to the observation: reads the bodies and categories that it lacks, and marks as unknown the articles
-/// that cannot be read.
+/// Takes a listing over into the observation: reads the categories and bodies that it lacks, and marks as unknown what
+/// cannot be read.
 pub(super) async fn add_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut listing: Listing,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
-    for why in &listing.unidentified {
-        observed.problems.push(Problem::at(
-            "",
-            None,
-            format!("the listing has an article that cannot be read: {why}"),
-        ));
-    }
-    for (id, entry) in &listing.articles {
-        if let Remote::Unknown(why) = entry {
-            observed.remote.unreadable.insert(*id);
-            let why = format!("the service's entry of this article cannot be read: {why}");
-            observed.note_problem(*id, why);
-        }
-    }
-    if !listing.unidentified.is_empty() {
-        let why = || "the listing had an article that could not be read".to_owned();
-        observed.doubt.get_or_insert_with(why);
-    }
+    note_unreadable(&listing, observed);
     for category in std::mem::take(&mut listing.categories).into_values() {
-        if note_if_foreign(&engine.settings, &category, observed) {
-            continue;
-        }
-        let store = &mut engine.store;
-        store_category_there(store, category.id, &category.version)?;
-        observed
-            .remote
-            .categories
-            .insert(category.id, (category.version, category.revision));
+        take_category(&mut engine.store, &engine.settings, category, observed)?;
     }
     if observed.extent != Extent::Paths {
         let wanted = categories_to_read(engine, &listing, observed)?;
@@ -108,39 +80,62 @@ pub(super) async fn add_listing<S: Service, D: Disk>(
         None => {}
     }
     observed.remote.complete = listing.unidentified.is_empty() && observed.service.stop.is_none();
-    observed.service.not_fetched = listing.bodiless.len();
-    if observed.remote.cut_off {
-        let is_unplaced = |(id, entry): &(&ArticleId, &Remote)| {
-            let Remote::Present(seen) = entry else {
-                return false;
-            };
-            let category = &seen.version.category;
-            observed.row(**id).is_none()
-                && !observed.base.categories.contains_key(category)
-                && !observed.remote.categories.contains_key(category)
-        };
-        observed.service.not_fetched += listing.articles.iter().filter(is_unplaced).count();
-    }
+    observed.service.not_fetched = count_unfetched(&listing, observed);
     for article in listing.bodiless.into_values() {
         let why = "its body was not read".to_owned();
         listing.articles.insert(article.id, Remote::Unknown(why));
     }
     observed.remote.articles = listing.articles;
-    for (id, problem) in pending_problems(&engine.store)? {
-        let why = Remote::Unknown(problem.message.clone());
-        observed.remote.articles.insert(id, why);
-        observed.problems.push(problem);
-    }
-    observed.doubt = observed
-        .doubt
-        .take()
-        .or(engine.gathered.failed_look.clone());
+    hide_pending(engine, observed)?;
     mark_foreign_unknown(&observed.base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
     if is_first_pull(observed) {
         return Ok(());
     }
     record_unknown_articles(&mut engine.store, observed)
+}
+
+/// Notes the entries that cannot be read. After one without an id, nothing is deleted.
+fn note_unreadable(listing: &Listing, observed: &mut Observation) {
+    for why in &listing.unidentified {
+        let why = format!("the listing has an article that cannot be read: {why}");
+        observed.problems.push(Problem::at("", None, why));
+        let doubt = || "the listing had an article that could not be read".to_owned();
+        observed.doubt.get_or_insert_with(doubt);
+    }
+    for (id, entry) in &listing.articles {
+        if let Remote::Unknown(why) = entry {
+            observed.remote.unreadable.insert(*id);
+            let why = format!("the service's entry of this article cannot be read: {why}");
+            observed.note_problem(*id, why);
+        }
+    }
+}
+
+/// Returns the number of listed articles whose bodies, or whose new categories, were not read.
+fn count_unfetched(listing: &Listing, observed: &Observation) -> usize {
+    let is_unplaced = |(id, entry): &(&ArticleId, &Remote)| {
+        let category = entry.present().map(|seen| seen.version.category);
+        category.is_some_and(|category| {
+            observed.row(**id).is_none()
+                && !observed.base.categories.contains_key(&category)
+                && !observed.remote.categories.contains_key(&category)
+        })
+    };
+    let articles = listing.articles.iter().filter(|_| observed.remote.cut_off);
+    listing.bodiless.len() + articles.filter(is_unplaced).count()
+}
+
+/// Marks the articles with pending requests as unknown. If a look for a request failed, nothing is deleted.
+fn hide_pending<S, D>(engine: &Engine<S, D>, observed: &mut Observation) -> anyhow::Result<()> {
+    for (id, problem) in pending_problems(&engine.store)? {
+        let why = Remote::Unknown(problem.message.clone());
+        observed.remote.articles.insert(id, why);
+        observed.problems.push(problem);
+    }
+    let failed_look = engine.gathered.failed_look.clone();
+    observed.doubt = observed.doubt.take().or(failed_look);
+    Ok(())
 }
 
 /// Returns whether the base and the mirror are empty. Then each version goes into the history with its file, or at the
