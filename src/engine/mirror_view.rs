@@ -74,17 +74,16 @@ impl MirrorView {
         let in_motion = InMotion::default();
         let looked = Scanned::look(disk, store, &in_motion, &base, index.as_ref(), None)?;
         let mut scanned = looked.context("failed to look at the mirror")?;
-        match index {
-            Some(index) if scanned.is_as_indexed(&index, &base, store)? => {
+        let mut is_part = false;
+        if let Some(index) = index {
+            is_part = scanned.is_as_indexed(&index, &base, store)?;
+            if is_part {
                 base.articles = scanned.rows(store)?;
-            }
-            Some(_) => {
+            } else {
                 base = load_base(store)?;
-                scanned.is_part = false;
             }
-            None => {}
         }
-        scanned.finish(disk, store, &in_motion, &base)?;
+        scanned.finish(disk, store, &in_motion, &base, is_part)?;
         let mut paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
         let mut problems = scanned.problems;
         problems.append(&mut paired.problems);

@@ -294,7 +294,7 @@ pub(super) fn mark_foreign_unknown(base: &Base, remote: &mut RemoteSnapshot) {
 }
 
 /// Returns the message about another workspace's category.
-pub(super) fn of_another(id: CategoryId) -> String {
+fn of_another(id: CategoryId) -> String {
     format!(
         "category {id} belongs to another workspace; move the folder there, or take out the `id:` lines in it for \
          new articles here"

@@ -11,11 +11,12 @@
 //! The differences are not enough if a file or an entry came, went or moved, a category changed, or something cannot be
 //! read. Then all rows are loaded and compared.
 
-use super::local::{MAX_CHANGED, Scanned};
+use super::Mirror;
+use super::local::MAX_CHANGED;
 use super::paths::{self, indexed_at};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
 use crate::engine::listing::{ArticleRows, Listing};
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::CycleRequest;
 use crate::engine::{Engine, Gathered, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow, Visibility};
@@ -142,16 +143,15 @@ pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Ind
 }
 
 /// Returns whether the mirror differs from the index in the content of files at most.
-pub(super) fn is_as_indexed(
-    store: &Store,
-    settings: &Settings,
-    scanned: &Scanned,
-    is_paths: bool,
+pub(super) fn is_as_indexed<S, D>(
+    engine: &Engine<S, D>,
     index: &Index,
-    base: &Base,
+    mirror: &Mirror,
 ) -> anyhow::Result<bool> {
-    let has_mark = is_paths || store.at_rest()? == Some(settings.rest_mark(scanned.layout()));
-    Ok(has_mark && scanned.is_as_indexed(index, base, store)?)
+    let (store, scanned) = (&engine.store, &mirror.scanned);
+    let has_mark = engine.request.files().is_some()
+        || store.at_rest()? == Some(engine.settings.rest_mark(scanned.layout()));
+    Ok(has_mark && scanned.is_as_indexed(index, &mirror.base, store)?)
 }
 
 /// Returns whether nothing is open, and the request only asks that both sides be equal.
@@ -172,8 +172,7 @@ fn is_at_rest(store: &Store, request: &CycleRequest) -> anyhow::Result<bool> {
 pub(super) fn differences<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     index: &Index,
-    base: &Base,
-    scanned: &Scanned,
+    mirror: &Mirror,
     listing: &mut Listing,
 ) -> anyhow::Result<Option<ArticleRows>> {
     let is_paths = engine.request.files().is_some();
@@ -181,7 +180,7 @@ pub(super) fn differences<S: Service, D: Disk>(
         Some(index.rows.iter().map(|row| row.id).collect())
     } else {
         not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
-            ids.extend(scanned.read_ids());
+            ids.extend(mirror.scanned.read_ids());
             ids
         })
     };
@@ -197,7 +196,7 @@ pub(super) fn differences<S: Service, D: Disk>(
         rows.extend(engine.store.article(*id)?.map(|row| (*id, row)));
     }
     let stays = |row: &ArticleRow| {
-        paths::is_in_its_folder(row, &base.categories)
+        paths::is_in_its_folder(row, &mirror.base.categories)
             // An article that is not in the listing equals the base.
             && listing.articles.get(&row.id).is_none_or(|entry| {
                 entry.present().is_some_and(|seen| paths::stays(row, seen))

@@ -41,8 +41,6 @@ pub(in crate::engine) struct Scanned {
     pub(super) scan: Scan,
     /// Files with a known stamp, until [`Scanned::finish`].
     pub(super) unchanged: Vec<(ArticleId, Stamp)>,
-    /// Whether the differences from the index are enough so far: then only the names around changed files matter.
-    pub(in crate::engine) is_part: bool,
 }
 
 impl Scanned {
@@ -88,20 +86,21 @@ impl Scanned {
             scan::scan(disk, &known, &known_category, &mut take).map(Some)
         };
         let scan = scan.context("failed to look at the mirror")?;
-        reader.out.is_part = index.is_some();
         scan.map(|scan| reader.finish(scan)).transpose()
     }
 
-    /// Completes the local snapshot. The base has all rows, or those of the articles that changed.
+    /// Completes the local snapshot. The base has all rows or, if `is_part`, those of the articles that changed: then
+    /// only the names around changed files matter.
     pub(in crate::engine) fn finish<D: Disk>(
         &mut self,
         disk: &D,
         store: &mut Store,
         in_motion: &InMotion,
         base: &Base,
+        is_part: bool,
     ) -> anyhow::Result<()> {
         let mut scan = std::mem::take(&mut self.scan);
-        if self.is_part {
+        if is_part {
             let folders = base.articles.values().map(|row| row.place.folder.as_str());
             let folders: BTreeSet<&str> = folders.collect();
             scan.names

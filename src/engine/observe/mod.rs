@@ -62,38 +62,31 @@ pub(super) async fn observe<S: Service, D: Disk>(
 ) -> anyhow::Result<Option<Observation>> {
     let now = engine.store.now();
     let is_paths = engine.request.files().is_some();
-    let Some(mirror) = look_at_mirror(engine)? else {
+    let Some(mut mirror) = look_at_mirror(engine)? else {
         return Ok(None);
     };
-    let Mirror {
-        index,
-        mut base,
-        mut scanned,
-        in_motion,
-    } = mirror;
     let seen_at = SeenAt::now();
     let listing = if is_paths {
-        read_saved(engine, &scanned).await?
+        read_saved(engine, &mirror.scanned).await?
     } else {
-        let listing = list(engine, &base, index.as_ref(), &scanned).await?;
-        Some(listing)
+        Some(list(engine, &mirror).await?)
     };
     let Some(mut listing) = listing else {
         return Ok(None);
     };
     let mut extent = Extent::All;
-    if let Some(known) = &index {
-        match differences(engine, known, &base, &scanned, &mut listing)? {
-            Some(rows) if is_paths => (base.articles, extent) = (rows, Extent::Paths),
-            Some(rows) => (base.articles, extent) = (rows, Extent::Differences),
+    if let Some(index) = &mirror.index {
+        match differences(engine, index, &mirror, &mut listing)? {
+            Some(rows) if is_paths => (mirror.base.articles, extent) = (rows, Extent::Paths),
+            Some(rows) => (mirror.base.articles, extent) = (rows, Extent::Differences),
             None if is_paths => return Ok(None),
-            None => {
-                base = whole_base(engine)?;
-                scanned.is_part = false;
-            }
+            None => mirror.use_all_rows(engine)?,
         }
-        finish_look(engine, &mut scanned, &mut base, &in_motion)?;
+        mirror.finish(engine)?;
     }
+    let Mirror {
+        base, mut scanned, ..
+    } = mirror;
     listing.recall(
         &base.articles,
         Memory::of(&mut engine.gathered.memory, &engine.store)?,
@@ -163,7 +156,7 @@ fn look_at_mirror<S: Service, D: Disk>(
     let request = Arc::clone(&engine.request);
     let paths = request.files();
     let paths = paths.as_ref();
-    let (mut index, mut base) = match indexed(engine)? {
+    let (index, base) = match indexed(engine)? {
         Some((index, base)) => (Some(index), base),
         None if paths.is_some() => return Ok(None),
         None => (None, whole_base(engine)?),
@@ -178,36 +171,50 @@ fn look_at_mirror<S: Service, D: Disk>(
     };
     let (disk, store) = (&*engine.disk, &mut engine.store);
     let looked = Scanned::look(disk, store, &in_motion, &base, index.as_ref(), paths)?;
-    let Some(mut scanned) = looked else {
+    let Some(scanned) = looked else {
         return Ok(None);
     };
-    if let Some(known) = &index
-        && !is_as_indexed(
-            &engine.store,
-            &engine.settings,
-            &scanned,
-            paths.is_some(),
-            known,
-            &base,
-        )?
-    {
-        if paths.is_some() {
-            return Ok(None);
-        }
-        index = None;
-        base = whole_base(engine)?;
-        scanned.is_part = false;
-    }
-    // With an index, the rows to compare the scan with are known only after the listing.
-    if index.is_none() {
-        finish_look(engine, &mut scanned, &mut base, &in_motion)?;
-    }
-    Ok(Some(Mirror {
+    let mut mirror = Mirror {
         index,
         base,
         scanned,
         in_motion,
-    }))
+    };
+    if let Some(index) = &mirror.index
+        && !is_as_indexed(engine, index, &mirror)?
+    {
+        if paths.is_some() {
+            return Ok(None);
+        }
+        mirror.use_all_rows(engine)?;
+    }
+    if mirror.index.is_none() {
+        // The listing is compared with all rows, which are final only now.
+        mirror.finish(engine)?;
+    }
+    Ok(Some(mirror))
+}
+
+impl Mirror {
+    /// Loads all rows, in place of the index.
+    fn use_all_rows<S: Service, D: Disk>(
+        &mut self,
+        engine: &mut Engine<S, D>,
+    ) -> anyhow::Result<()> {
+        self.index = None;
+        self.base = whole_base(engine)?;
+        Ok(())
+    }
+
+    /// Compares the scan with the base.
+    fn finish<S: Service, D: Disk>(&mut self, engine: &mut Engine<S, D>) -> anyhow::Result<()> {
+        let is_part = self.index.is_some();
+        let (scanned, base, in_motion) = (&mut self.scanned, &mut self.base, &self.in_motion);
+        scanned.finish(&*engine.disk, &mut engine.store, in_motion, base, is_part)?;
+        forget_out_of_scope(engine, base, scanned, in_motion)?;
+        warn_of_inner(engine, &scanned.inner);
+        Ok(())
+    }
 }
 
 /// Loads the base with all rows.
@@ -215,19 +222,6 @@ fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<
     let mut base = load_base(&engine.store)?;
     drop_damaged(&mut engine.store, &mut base)?;
     Ok(base)
-}
-
-/// Compares the scan with the base.
-fn finish_look<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    scanned: &mut Scanned,
-    base: &mut Base,
-    in_motion: &InMotion,
-) -> anyhow::Result<()> {
-    scanned.finish(&*engine.disk, &mut engine.store, in_motion, base)?;
-    forget_out_of_scope(engine, base, scanned, in_motion)?;
-    warn_of_inner(engine, &scanned.inner);
-    Ok(())
 }
 
 /// Warns once about each article's file in a folder within a category, which is not synced.

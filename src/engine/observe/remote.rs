@@ -1,8 +1,7 @@
 //! The service's side of a cycle: the listing, the bodies that it lacks, and the bodies that a merge needs.
 
+use super::Mirror;
 use super::categories::{categories_to_read, mark_foreign_unknown, read_categories, take_category};
-use super::index::Index;
-use super::local::Scanned;
 use crate::engine::Engine;
 use crate::engine::history::entry::seen_there;
 use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
@@ -22,14 +21,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Lists the workspace. Entries that equal the base are not parsed.
 pub(super) async fn list<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    base: &Base,
-    index: Option<&Index>,
-    scanned: &Scanned,
+    mirror: &Mirror,
 ) -> anyhow::Result<Listing> {
+    let base = &mirror.base;
     begin_phase(&engine.teller, "listing", None, 0);
     let settings = &engine.settings;
     let known = base.categories.keys().chain(&settings.categories).copied();
-    let local = scanned.snapshot.categories.iter();
+    let local = mirror.scanned.snapshot.categories.iter();
     let categories: BTreeSet<CategoryId> = known
         .chain(local.filter_map(|category| category.id))
         .collect();
@@ -41,7 +39,7 @@ pub(super) async fn list<S: Service, D: Disk>(
         purpose: engine.request.purpose,
     };
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
-    let rows = if let Some(index) = index {
+    let rows = if let Some(index) = &mirror.index {
         let version = |id| {
             let row = index.row(id)?;
             Some(memory.version(&row.remote, &row.revision))
