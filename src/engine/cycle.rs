@@ -51,7 +51,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
 }
 
 /// Prepares the engine for a request.
-pub(super) fn begin<S, D>(engine: &mut Engine<S, D>, request: &CycleRequest) {
+fn begin<S, D>(engine: &mut Engine<S, D>, request: &CycleRequest) {
     engine.request = Arc::new(request.clone());
     engine.gathered = Gathered::default();
     engine.store.set_dry_run(request.dry_run);
@@ -142,7 +142,7 @@ async fn run_cycle<S: Service, D: Disk>(
 
 /// Observes both sides and makes the plan. If the plan of a partial look concerns other articles, looks at everything
 /// and plans again.
-pub(super) async fn decide<S: Service, D: Disk>(
+async fn decide<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<(Plan, Observation)> {
     loop {

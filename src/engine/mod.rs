@@ -38,7 +38,6 @@ pub use ports::{
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Figures, Place};
-use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::home::Home;
@@ -192,22 +191,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let found = status::status(&*self.disk, &mut self.store, &self.settings)?;
         let rests = self.store.pending_requests()?.is_empty() && self.store.journal()?.is_empty();
         Ok(found.is_quiet() && rests)
-    }
-
-    /// Makes a plan without effects: no file, article or row changes.
-    pub async fn plan(&mut self, request: &CycleRequest) -> anyhow::Result<Plan> {
-        let request = CycleRequest {
-            dry_run: true,
-            ..request.clone()
-        };
-        cycle::begin(self, &request);
-        let decided = cycle::decide(self).await;
-        self.store.set_dry_run(false);
-        let (plan, observed) = decided?;
-        match observed.service.stop {
-            Some(stop) => Err(anyhow::Error::new(stop)),
-            None => Ok(plan),
-        }
     }
 
     /// Runs one cycle and returns its report. A stop of the whole cycle is in the report, too.

@@ -2,7 +2,7 @@
 
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile;
-use crate::support::look::after_grace;
+use crate::support::look::{after_grace, approvable, dry_run};
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
@@ -37,28 +37,17 @@ fn allowing() -> CycleRequest {
 /// Approves the held actions, as `kbsync approve` does. Returns their number.
 async fn approve(world: &World) -> usize {
     let mut engine = world.engine();
-    let plan = engine
-        .plan(&CycleRequest::new(Direction::Both))
-        .await
-        .expect("a plan");
+    let planned = engine.cycle(&dry_run()).await.expect("a plan");
     let (_, _, mut store) = engine.into_parts();
     let now = world.clock.now();
-    let mut released = 0;
-    for action in &plan.actions {
-        if action
-            .held
-            .as_ref()
-            .is_some_and(|hold| hold.rule.approvable())
-        {
-            let mark = action.fingerprint();
-            store
-                .write_at(now, |tx| tx.approve(action.side, mark))
-                .expect("written");
-            released += 1;
-        }
+    let held = approvable(&planned);
+    for (side, mark) in &held {
+        store
+            .write_at(now, |tx| tx.approve(*side, *mark))
+            .expect("written");
     }
     world.sandbox().clear_requests();
-    released
+    held.len()
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 use crate::support::hostile::{
     Meddler, Moment, Stage, calm, engine, store, sync, sync_with, world,
 };
-use crate::support::look::decision;
+use crate::support::look::{approvable, decision, dry_run};
 use crate::support::words::{self, Words};
 use crate::support::world::lines;
 use kbsync::engine::Clock;
@@ -337,11 +337,10 @@ async fn a_released_roll_back_keeps_what_it_rolls_back() {
         stage.edit(&format!("start/a{number}.html"), "New.", "Old.");
     }
     let mut held = engine(&stage, &calm());
-    let plan = held.plan(&both_ways()).await.expect("a plan");
+    let planned = held.cycle(&dry_run()).await.expect("a plan");
     let (_, _, mut rows) = held.into_parts();
-    for action in &plan.actions {
-        let mark = action.fingerprint();
-        rows.write_at(stage.clock.now(), |tx| tx.approve(action.side, mark))
+    for (side, mark) in approvable(&planned) {
+        rows.write_at(stage.clock.now(), |tx| tx.approve(side, mark))
             .expect("written");
     }
     drop(rows);

@@ -2,6 +2,7 @@
 //! were.
 
 use crate::support::hostile::{self, Tampered, Watched};
+use crate::support::look::dry_run;
 use crate::support::world::lines;
 use kbsync::engine::Engine;
 use kbsync::engine::report::Report;
@@ -124,7 +125,7 @@ async fn figures_are_recorded_though_a_dry_run_met_them_first() {
     let mut engine = hostile::engine(&world, &hostile::calm());
     sync(&mut engine).await;
     world.sandbox().visit(one, 5);
-    engine.plan(&request()).await.expect("a plan");
+    engine.cycle(&dry_run()).await.expect("a plan");
     sync(&mut engine).await;
     let views = |engine: &Machine| engine.store().figures().expect("readable")[0].1.views;
     assert_eq!(views(&engine), 5);

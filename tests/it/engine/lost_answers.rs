@@ -3,7 +3,7 @@
 use crate::support::faults::habits::Normalise;
 use crate::support::faults::{Fault, FaultKind, Hook, Inject, Matcher};
 use crate::support::hostile::{self, Stage, settle};
-use crate::support::look::{assert_quiet, decision, requests};
+use crate::support::look::{assert_quiet, decision, dry_run, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Report, Status};
 use kbsync::engine::settings::{Cause, CycleRequest};
@@ -1346,12 +1346,9 @@ async fn a_dry_run_after_a_crash_leaves_the_pending_requests_to_the_next_run() {
     let before = (pending_requests(&world), world.files());
     requests(&world);
     let mut engine = hostile::engine(&world, &hostile::calm());
-    let plan = engine
-        .plan(&CycleRequest::new(Direction::Both))
-        .await
-        .expect("a plan");
+    let planned = engine.cycle(&dry_run()).await.expect("a plan");
     drop(engine);
-    assert_eq!(plan.actions.len(), 1, "{plan:?}");
+    assert_eq!(planned.actions.len(), 1, "{planned:?}");
     assert_eq!(requests(&world), ["GET listing 200"]);
     assert_eq!((pending_requests(&world), world.files()), before);
     let report = hostile::sync(&world).await;

@@ -293,8 +293,6 @@ async fn a_dry_run_and_a_plan_leave_no_trace() {
     let mut request = crate::support::look::both();
     request.dry_run = true;
     let planned = world.run(&request).await;
-    let plan = world.engine().plan(&request).await.expect("a plan");
-    assert_eq!(planned.actions.len(), plan.actions.len());
     assert!(planned.actions.len() >= 5, "{:?}", lines(&planned));
     assert_eq!(changed_rows(&rows, &dump(&world)), Vec::<String>::new());
     assert_eq!((world.files(), stamps(&world)), (files, times));

@@ -2,13 +2,12 @@
 //! new.
 
 use crate::support::hostile::{self, Stage, Tampered, Watched};
-use crate::support::look::{both, held, requests, row};
+use crate::support::look::{approvable, both, dry_run, held, requests, row};
 use crate::support::world::lines;
 use kbsync::engine::Engine;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{Cause, CycleRequest};
-use kbsync::model::{ArticleId, Side};
-use kbsync::reconcile::plan::Action;
+use kbsync::model::ArticleId;
 use kbsync::sandbox::Options;
 use kbsync::service::Purpose;
 use kbsync::state::Target;
@@ -161,15 +160,14 @@ async fn what_was_not_asked_for_is_read_before_it_is_deleted() {
     assert_eq!(held(&planned).len(), 15);
     let marks: Vec<_> = {
         let mut engine = hostile::engine(&world, &hostile::calm());
-        let plan = engine.plan(&both()).await.expect("a plan");
-        plan.actions.iter().map(Action::fingerprint).collect()
+        approvable(&engine.cycle(&dry_run()).await.expect("a plan"))
     };
     let now = kbsync::engine::Clock::now(&*world.clock);
     hostile::store(&world)
         .write_at(now, |tx| {
             marks
                 .iter()
-                .try_for_each(|mark| tx.approve(Side::Remote, *mark))
+                .try_for_each(|(side, mark)| tx.approve(*side, *mark))
         })
         .expect("written");
     // The draft was edited since its last probe.

@@ -4,7 +4,8 @@ use crate::support::world::World;
 use kbsync::engine::report::{Report, Status};
 use kbsync::engine::settings::{Cause, CycleRequest, PathsInMotion};
 use kbsync::model::base::ArticleRow;
-use kbsync::model::{ArticleId, Side};
+use kbsync::model::{ArticleId, Digest, Side};
+use kbsync::reconcile::plan::HoldRule;
 use kbsync::reconcile::snapshot::{Decision, Direction, Keep};
 use kbsync::state::{Store, StoredVersion, Subject};
 use std::collections::BTreeMap;
@@ -15,6 +16,22 @@ use uuid::Uuid;
 /// The request of a plain `sync`.
 pub(crate) fn both() -> CycleRequest {
     CycleRequest::new(Direction::Both)
+}
+
+/// The request of `sync --dry-run`.
+pub(crate) fn dry_run() -> CycleRequest {
+    CycleRequest {
+        dry_run: true,
+        ..both()
+    }
+}
+
+/// The held actions in a report that `kbsync approve` releases.
+pub(crate) fn approvable(report: &Report) -> Vec<(Side, Digest)> {
+    let lines = report.actions.iter();
+    let held = lines.filter(|line| line.rule.is_some_and(HoldRule::approvable));
+    held.filter_map(|line| Some((line.side, line.fingerprint?)))
+        .collect()
 }
 
 /// A request of the daemon, with the removed paths whose grace time is over.

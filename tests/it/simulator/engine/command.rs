@@ -273,33 +273,19 @@ impl Run<'_> {
     }
 
     fn approve(&mut self, request: &CycleRequest) {
-        let runtime = self.runtime;
-        let armed = {
-            let mut world = self.shared.lock();
-            world.begin();
-            world.ledger.dry = true;
-            std::mem::take(&mut world.armed)
-        };
-        self.renew_settings();
-        let plan = runtime.block_on(self.engine().plan(request));
-        let now = {
-            let mut world = self.shared.lock();
-            world.ledger.dry = false;
-            world.armed = armed;
-            Timestamp(world.now / 1_000_000)
-        };
-        let Ok(plan) = plan else {
+        let planned = self.dry(request);
+        let now = Timestamp(self.shared.lock().now / 1_000_000);
+        let Some(planned) = planned.filter(|planned| planned.stopped.is_none()) else {
             return;
         };
-        let held = plan.actions.iter().filter(|action| {
-            let rule = action.held.as_ref().map(|hold| hold.rule);
-            rule.is_some_and(HoldRule::approvable)
-        });
         let mut marks = Vec::new();
-        for action in held {
-            marks.push((action.side, action.fingerprint()));
-            let shown = action.id.map(|id| (action.fingerprint(), id));
-            self.shown.extend(shown);
+        for line in planned.actions {
+            let is_released = line.rule.is_some_and(HoldRule::approvable);
+            let Some(mark) = line.fingerprint.filter(|_| is_released) else {
+                continue;
+            };
+            marks.push((line.side, mark));
+            self.shown.extend(line.id.map(|id| (mark, id)));
         }
         if marks.is_empty() {
             return;
