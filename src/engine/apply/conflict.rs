@@ -209,8 +209,12 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
             let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
             shown == *copy || !matches!(found, Ok(Some(_)))
         });
+        if stays {
+            continue;
+        }
+        let is_edited = remove_copy(journal, id, copy)?;
         let has_ended = standing.is_none() && observed.base.conflicts.contains_key(&id);
-        if stays || remove_copy(journal, id, copy)? || !has_ended {
+        if !is_edited || !has_ended {
             continue;
         }
         let mut lines = report.actions.iter_mut();
@@ -224,8 +228,8 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     Ok(())
 }
 
-/// Removes a copy, unless somebody edited it. Returns `false` for an edited copy. A copy that cannot be read or removed
-/// counts as removed: it may be unedited, and the log says that it stays.
+/// Removes a copy, unless somebody edited it. Returns whether somebody did. A copy that cannot be read or removed counts as
+/// unedited, and the log says that it stays.
 fn remove_copy<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,
@@ -233,20 +237,20 @@ fn remove_copy<D: Disk>(
 ) -> anyhow::Result<bool> {
     let found = match copy_at(journal.disk, At::Folder(&copy.folder), &copy.file) {
         Ok(Some(found)) => found,
-        Ok(None) => return Ok(true),
+        Ok(None) => return Ok(false),
         Err(error) => {
             tracing::warn!(path = %copy, %error, "the conflict copy stays");
-            return Ok(true);
+            return Ok(false);
         }
     };
     if !is_as_written(journal.store, &found, id)? {
-        return Ok(false);
+        return Ok(true);
     }
     let removal = journal.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
     if let Err(error) = journal.change_file(removal)? {
         tracing::warn!(path = %copy, %error, "the conflict copy stays");
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// Returns the content of a conflict's copy. The copy of a hidden article has its flags, because a person may make it
