@@ -330,9 +330,12 @@ fn fail_one_article(error: ServiceError, state: &mut ApplyState<'_>) -> NotDone 
     if error.kind == ErrorKind::NotFound {
         return vanished();
     }
-    let service = &mut state.observed.service;
-    if error.is_server_error() && !service.count_server_error() && state.to_send > 1 {
-        return NotDone::Unsafe(error.to_string());
+    if error.is_server_error() {
+        let is_last_straw = state.observed.service.count_server_error();
+        // The step itself still counts as to be sent.
+        if !is_last_straw && state.to_send > 1 {
+            return NotDone::Unsafe(error.to_string());
+        }
     }
     failed(error)
 }
