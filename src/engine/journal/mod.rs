@@ -188,29 +188,29 @@ impl<D: Disk> Journal<'_, D> {
             error,
             open: !is_taken_back(self.disk, change),
         };
+        let expect = change.file.over.map_or(Expect::Absent, Expect::File);
         let Some(digest) = change.file.new else {
-            let expect = change.file.over.map_or(Expect::Absent, Expect::File);
             let taken = self.disk.take(slot, at(target), &target.file, expect);
             return taken.map(|()| Stamp::default()).map_err(open);
         };
-        let old_place = change.file.leaves.as_ref();
-        let expect = change.file.over.map_or(Expect::Absent, Expect::File);
         let stamp = self
             .disk
             .publish(slot, at(target), &target.file, expect)
             .map_err(open)?;
-        let Some((place, known)) = old_place else {
+        let Some((place, known)) = &change.file.leaves else {
             return Ok(stamp);
         };
-        let expect = Expect::File(*known);
-        let Err(error) = self.disk.take(slot, at(place), &place.file, expect) else {
+        let known = Expect::File(*known);
+        let Err(error) = self.disk.take(slot, at(place), &place.file, known) else {
             return Ok(stamp);
         };
         // The old file was edited or cannot be removed: undo the write at the new place.
         let ours = Expect::File(KnownFile { stamp, digest });
         let back = self.disk.take(slot, at(target), &target.file, ours);
-        let open = back.is_err();
-        Err(Failed { error, open })
+        Err(Failed {
+            error,
+            open: back.is_err(),
+        })
     }
 
     /// Makes the names durable, also those of a failed change, which was undone. If that fails, the entries of all
