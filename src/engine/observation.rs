@@ -247,22 +247,31 @@ impl Observation {
         self.service.read_first.extend(unclaimed);
     }
 
-    /// Notes an error about one article, and returns whether it ends the look. The other questions do not wait for a
-    /// service that is unable to answer one, unless several fail; but the cycle deletes nothing.
-    pub(super) fn note_error(&mut self, id: ArticleId, error: &ServiceError) -> bool {
-        if !error.is_server_error() {
-            return error.stops_all();
+    /// Takes an error about one article, and returns it; `None`: it ended the look. The other questions do not wait for
+    /// a service that is unable to answer one, unless several fail; but the cycle deletes nothing.
+    pub(super) fn take_error(
+        &mut self,
+        id: ArticleId,
+        error: ServiceError,
+    ) -> Option<ServiceError> {
+        let mut ends_look = error.stops_all();
+        if error.is_server_error() {
+            let place = self.place_of(id);
+            let which = place.map_or_else(|| id.to_string(), ToString::to_string);
+            let why = || {
+                format!(
+                    "the service could not say what is with the article {which} ({error}; if this goes on, save or \
+                     delete that article in the dashboard)"
+                )
+            };
+            self.doubt.get_or_insert_with(why);
+            ends_look = self.service.count_server_error();
         }
-        let place = self.place_of(id);
-        let which = place.map_or_else(|| id.to_string(), ToString::to_string);
-        let why = || {
-            format!(
-                "the service could not say what is with the article {which} ({error}; if this goes on, save or delete \
-                 that article in the dashboard)"
-            )
-        };
-        self.doubt.get_or_insert_with(why);
-        self.service.count_server_error()
+        if ends_look {
+            self.stop_for(error);
+            return None;
+        }
+        Some(error)
     }
 
     /// Ends the look because of an error. Such a cycle deletes nothing.

@@ -68,11 +68,10 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     .note(Target::Article(question.id), noted);
                 observed.remote.articles.insert(question.id, answer);
             }
-            Err(error) if observed.note_error(question.id, &error) => {
-                observed.stop_for(error);
-                break;
-            }
             Err(error) => {
+                let Some(error) = observed.take_error(question.id, error) else {
+                    break;
+                };
                 let why = format!("the service cannot say whether this article is there: {error}");
                 observed.note_problem(question.id, why);
                 let unknown = Remote::Unknown(error.to_string());

@@ -256,11 +256,10 @@ async fn fetch_bodies<S: Service, D: Disk>(
                 }
             }
             Ok(_) => observed.note_problem(id, "its body cannot be read: the answer has none"),
-            Err(error) if observed.note_error(id, &error) => {
-                observed.stop_for(error);
-                break;
-            }
             Err(error) => {
+                let Some(error) = observed.take_error(id, error) else {
+                    break;
+                };
                 if error.kind == ErrorKind::TooLarge {
                     observed.remote.unreadable.insert(id);
                 }
