@@ -17,7 +17,6 @@ use crate::service::{ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory
 use crate::state::StateError;
 use crate::state::store::{ListingEntry, SeenBody, Store, Writing};
 use anyhow::Context as _;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -47,26 +46,13 @@ pub(super) struct Listing {
     pub(super) entries: Vec<ListingEntry>,
 }
 
-/// The rows to compare entries and files with.
+/// The rows of articles.
 pub(super) type ArticleRows = BTreeMap<ArticleId, ArticleRow>;
-
-/// Returns an article's row, from the loaded rows or else from the state.
-pub(super) fn row_of<'r>(
-    loaded: Option<&'r ArticleRows>,
-    id: ArticleId,
-    store: &Store,
-) -> Result<Option<Cow<'r, ArticleRow>>, StateError> {
-    match loaded {
-        Some(rows) => Ok(rows.get(&id).map(Cow::Borrowed)),
-        None => Ok(store.article(id)?.map(Cow::Owned)),
-    }
-}
 
 /// Lists a workspace. Known entries are not parsed; [`Listing::recall`] adds their articles.
 pub(super) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
-    rows: Option<&ArticleRows>,
     store: &mut Store,
     memory: &Memory,
 ) -> anyhow::Result<Listing> {
@@ -74,7 +60,7 @@ pub(super) async fn list<S: Service>(
     let mut broken = None;
     let mut take = |entry| {
         if broken.is_none() {
-            broken = listing.take(entry, rows, store, memory).err();
+            broken = listing.take(entry, store, memory).err();
         }
     };
     let end = service.list(&request, &mut take).await;
@@ -91,15 +77,14 @@ impl Listing {
     fn take(
         &mut self,
         entry: Listed,
-        rows: Option<&ArticleRows>,
         store: &mut Store,
         memory: &Memory,
     ) -> Result<(), StateError> {
         match entry {
             Listed::Article(article) => {
                 let (id, fingerprint) = (article.id, article.fingerprint);
-                let row = row_of(rows, id, store)?;
-                self.article(*article, row.as_deref(), store)?;
+                let row = store.article(id)?;
+                self.article(*article, row.as_ref(), store)?;
                 if let (Some(fingerprint), Some(Remote::Present(seen))) =
                     (fingerprint, self.articles.get(&id))
                 {

@@ -134,7 +134,7 @@ async fn list_again<S: Service, D: Disk>(
         purpose: Purpose::Push,
     };
     let (service, store) = (&engine.service, &mut engine.store);
-    let mut listing = match list(service, request, Some(&base.articles), store, memory).await {
+    let mut listing = match list(service, request, store, memory).await {
         Ok(listing) => listing,
         Err(error) => return Err(failed(error.downcast::<ServiceError>()?)),
     };

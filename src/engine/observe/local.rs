@@ -54,9 +54,9 @@ impl Scanned {
         index: Option<&Index>,
         paths: Option<&BTreeSet<Place>>,
     ) -> anyhow::Result<Option<Self>> {
-        let (places, rows) = match index {
-            Some(index) => (index.places(), None),
-            None => (Places::of_base(base), Some(&base.articles)),
+        let places = match index {
+            Some(index) => index.places(),
+            None => Places::of_base(base),
         };
         let folders = by_folder(base);
         let known_category = |folder: &str| folders.get(folder).copied().flatten();
@@ -64,7 +64,7 @@ impl Scanned {
             let found = disk.look(At::Folder(&place.folder), &place.file);
             found.ok().flatten().map(|entry| entry.stamp)
         };
-        let mut reader = Reader::new(&places, &stamp_at, rows, store);
+        let mut reader = Reader::new(&places, &stamp_at, store);
         let mut take = |file: ScannedFile| {
             let place = file.place();
             if let Some(place) = place.filter(|place| in_motion.covers(place)) {

@@ -6,7 +6,6 @@ use super::local::Scanned;
 use crate::engine::form::{category_version, needs_whole, slug_at, text_lf};
 use crate::engine::history::category::{gather, last_here, seen_as};
 use crate::engine::history::entry::no_article;
-use crate::engine::listing::{ArticleRows, row_of};
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::article::MAX_CHARS;
@@ -16,7 +15,6 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
 use crate::state::store::{SeenBody, Store};
 use crate::state::{SeenVersion, StateError, StateResult, Subject};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Takes the files of a scan one by one.
@@ -24,7 +22,6 @@ pub(super) struct Reader<'a> {
     places: &'a Places<'a>,
     /// Returns the present stamp of a file.
     stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
-    rows: Option<&'a ArticleRows>,
     store: &'a mut Store,
     pub(super) out: Scanned,
     broken: Option<StateError>,
@@ -34,13 +31,11 @@ impl<'a> Reader<'a> {
     pub(super) fn new(
         places: &'a Places<'a>,
         stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
-        rows: Option<&'a ArticleRows>,
         store: &'a mut Store,
     ) -> Self {
         Self {
             places,
             stamp_at,
-            rows,
             store,
             out: Scanned::default(),
             broken: None,
@@ -143,10 +138,10 @@ impl<'a> Reader<'a> {
 
     fn row_of(&self, place: &Place, id: Option<ArticleId>) -> StateResult<Option<ArticleRow>> {
         let at_place = || self.places.get(&place.folder, &place.file);
-        let Some(id) = id.or_else(|| at_place().map(|(id, _)| id)) else {
-            return Ok(None);
-        };
-        Ok(row_of(self.rows, id, self.store)?.map(Cow::into_owned))
+        match id.or_else(|| at_place().map(|(id, _)| id)) {
+            Some(id) => self.store.article(id),
+            None => Ok(None),
+        }
     }
 
     fn read(&mut self, place: Place, stamp: Stamp, document: &Document) -> StateResult<()> {

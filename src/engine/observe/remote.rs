@@ -39,18 +39,14 @@ pub(super) async fn list<S: Service, D: Disk>(
         purpose: engine.request.purpose,
     };
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
-    let rows = if let Some(index) = &mirror.index {
-        let version = |id| {
+    list.known = Some(match &mirror.index {
+        Some(index) => memory.known_entries_by(&|id| {
             let row = index.row(id)?;
             Some(memory.version(&row.remote, &row.revision))
-        };
-        list.known = Some(memory.known_entries_by(&version));
-        None
-    } else {
-        list.known = Some(memory.known_entries(&base.articles));
-        Some(&base.articles)
-    };
-    listing::list(&engine.service, list, rows, &mut engine.store, memory).await
+        }),
+        None => memory.known_entries(&base.articles),
+    });
+    listing::list(&engine.service, list, &mut engine.store, memory).await
 }
 
 /// Takes a listing over into the observation: reads the categories and bodies that it lacks, and marks as unknown what
