@@ -5,7 +5,7 @@
 use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::base::CategoryRow;
 use crate::model::path::{EXTENSION, NameProblem, readable, slug_of_stem};
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Place, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Place, TextDigest, Version};
 
 /// The largest `_category.yaml` that is read.
 pub(super) const MAX_YAML: usize = 1 << 20;
@@ -55,15 +55,39 @@ pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> boo
     if TextDigest::of(document.text()) != version.text {
         return true;
     }
-    let plain = Document::compose(&Changes {
-        id: document.id().map(ArticleId::uuid),
-        slug: slug_key(place, &version.slug, None),
-        enabled: Some(document.flags().enabled),
-        draft: Some(document.flags().draft),
-        text: Some(document.text().to_owned()),
+    let (address, text) = ((place, version.slug.as_str()), document.text().to_owned());
+    composed(document.id(), address, version, document.flags(), text) != source
+}
+
+/// Makes a file with this content, without a writer's comments or own keys.
+pub(super) fn composed(
+    id: Option<ArticleId>,
+    address: (&Place, &str),
+    version: &Version,
+    flags: Flags,
+    text: String,
+) -> String {
+    Document::compose(&Changes {
+        text: Some(text),
+        ..article_changes(id, address, version, flags, None)
+    })
+}
+
+/// Returns the changes that put all of an article but its body into its file; `written` is the file's present slug.
+pub(super) fn article_changes(
+    id: Option<ArticleId>,
+    (place, slug): (&Place, &str),
+    version: &Version,
+    flags: Flags,
+    written: Option<&str>,
+) -> Changes {
+    Changes {
+        id: id.map(ArticleId::uuid),
+        slug: slug_key(place, slug, written),
+        enabled: Some(flags.enabled),
+        draft: Some(flags.draft),
         ..Changes::words(version)
-    });
-    plain != source
+    }
 }
 
 /// Returns the text of a category's file with these words: `form` edited, with its comments, or a new file.

@@ -3,7 +3,7 @@
 //! The new bytes are the present file with the settlement's changes. A file that changed since the plan is left alone.
 
 use super::{ApplyState, NotDone, text};
-use crate::engine::form::{MAX_FILE, says, slug_key};
+use crate::engine::form::{MAX_FILE, article_changes, composed, says};
 use crate::engine::journal::Journal;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
@@ -23,9 +23,11 @@ pub(super) fn rendered<D: Disk>(
     settle: &Settle,
     state: &ApplyState<'_>,
 ) -> Result<Rendered, NotDone> {
+    let address = (&settle.to, settle.file.slug.as_str());
     let Some(from) = settle.from() else {
         let text = text(journal.store, settle.file.text)?;
-        let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
+        let flags = settle.file_flags;
+        let bytes = composed(Some(settle.id), address, &settle.file, flags, text).into_bytes();
         ensure_representable(&bytes)?;
         return Ok(Rendered { bytes, old: None });
     };
@@ -58,9 +60,12 @@ pub(super) fn rendered<D: Disk>(
     } else {
         None
     };
-    let bytes = document
-        .edit(&changes(settle, text, Some(&document)))
-        .into_bytes();
+    let (id, flags, slug) = (Some(settle.id), settle.file_flags, document.slug());
+    let changes = Changes {
+        text,
+        ..article_changes(id, address, &settle.file, flags, slug)
+    };
+    let bytes = document.edit(&changes).into_bytes();
     ensure_representable(&bytes)?;
     let old = KnownFile::of(content.stamp, &content.bytes);
     let old = Some((old, content.bytes));
@@ -90,21 +95,5 @@ fn ensure_representable(bytes: &[u8]) -> Result<(), NotDone> {
             "the article cannot be kept as a file: {}; change it in the dashboard",
             problem.message
         ))),
-    }
-}
-
-/// Returns the changes that make a file say what a settlement wants.
-fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -> Changes {
-    Changes {
-        id: Some(settle.id.uuid()),
-        slug: slug_key(
-            &settle.to,
-            &settle.file.slug,
-            document.and_then(Document::slug),
-        ),
-        enabled: Some(settle.file_flags.enabled),
-        draft: Some(settle.file_flags.draft),
-        text,
-        ..Changes::words(&settle.file)
     }
 }

@@ -6,10 +6,9 @@ pub(super) mod category;
 pub mod ended;
 pub(super) mod entry;
 
-use crate::engine::form::slug_key;
-use crate::mirror::document::{Changes, Document};
+use crate::engine::form::composed;
 use crate::model::path::{CATEGORY_FILE, EXTENSION, is_ignored};
-use crate::model::{ArticleId, Field, Flags, Place, Side, Texts, Timestamp, Version};
+use crate::model::{ArticleId, Field, Flags, Place, Side, Texts, Timestamp};
 use crate::state::store::Store;
 use crate::state::{StateResult, StoredVersion, Subject};
 use std::cmp::Reverse;
@@ -268,28 +267,10 @@ pub fn as_file(store: &Store, kept: &StoredVersion) -> StateResult<Option<String
     Ok(Some(composed(id, address, &kept.seen.version, flags, text)))
 }
 
-/// Makes a file with this content, without a writer's comments or own keys.
-pub(super) fn composed(
-    id: Option<ArticleId>,
-    (place, slug): (&Place, &str),
-    version: &Version,
-    flags: Flags,
-    text: String,
-) -> String {
-    Document::compose(&Changes {
-        id: id.map(ArticleId::uuid),
-        slug: slug_key(place, slug, None),
-        enabled: Some(flags.enabled),
-        draft: Some(flags.draft),
-        text: Some(text),
-        ..Changes::words(version)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CategoryId, TextDigest, Timestamp};
+    use crate::model::{CategoryId, TextDigest, Timestamp, Version};
     use crate::state::SeenVersion;
 
     fn history(sides: &[(Side, &str)]) -> History {

@@ -2,9 +2,9 @@
 
 use super::target::{Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
-use crate::engine::form::{MAX_FILE, category_version, slug_at, slug_key};
+use crate::engine::form::{MAX_FILE, article_changes, category_version, composed, slug_at};
 use crate::engine::history::category::was_here;
-use crate::engine::history::{self, History, composed, has_address, was_not_ready};
+use crate::engine::history::{self, History, has_address, was_not_ready};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::base::ArticleRow;
@@ -192,12 +192,8 @@ impl<D: Disk> Preparer<'_, D> {
                     flags.or(form.flags())
                 };
                 form.edit(&Changes {
-                    id: id.map(ArticleId::uuid),
-                    slug: slug_key(place, &slug, form.slug()),
-                    enabled: Some(flags.enabled),
-                    draft: Some(flags.draft),
                     text: Some(text),
-                    ..Changes::words(version)
+                    ..article_changes(*id, (place, &slug), version, flags, form.slug())
                 })
             }
         };
