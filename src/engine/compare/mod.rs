@@ -13,7 +13,6 @@ use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryDocument, Changes, Document};
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Place, Version};
-use crate::reconcile::plan::Problem;
 use crate::state::store::Store;
 
 /// Two versions of one file.
@@ -44,8 +43,6 @@ pub struct Comparer<'a, D> {
     store: &'a mut Store,
     view: MirrorView,
     scope: Vec<String>,
-    pairs: Vec<Pair>,
-    notes: Vec<Problem>,
 }
 
 /// The version that an article's file is compared with.
@@ -61,19 +58,16 @@ struct Other<'v> {
 impl<'a, D: Disk> Comparer<'a, D> {
     /// Scans the mirror. An empty scope is all of it.
     pub fn new(disk: &'a D, store: &'a mut Store, scope: Vec<String>) -> anyhow::Result<Self> {
-        let mut view = MirrorView::read(disk, store)?;
         Ok(Self {
             disk,
+            view: MirrorView::read(disk, store)?,
             store,
-            notes: std::mem::take(&mut view.problems),
-            view,
             scope,
-            pairs: Vec::new(),
         })
     }
 
     /// Compares the files with the base.
-    pub fn with_base(mut self, settings: &Settings) -> anyhow::Result<Comparison> {
+    pub fn with_base(self, settings: &Settings) -> anyhow::Result<Comparison> {
         let mut pairs = Vec::new();
         for Difference { row, file } in self.view.differences() {
             let file = file.map(|file| &file.place);
@@ -98,8 +92,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
             let other = row.map(|row| (row.folder.as_deref().unwrap_or(&folder), &row.local));
             pairs.extend(self.category(id, &folder, other)?);
         }
-        self.pairs = pairs;
-        Ok(self.done(settings))
+        Ok(self.done(pairs, settings))
     }
 
     /// Puts an article's file beside its other version. `None`: they are equal.
@@ -174,8 +167,8 @@ impl<'a, D: Disk> Comparer<'a, D> {
         self.scope.is_empty() || scope.any(|named| *named == place.folder || *named == path)
     }
 
-    fn done(self, settings: &Settings) -> Comparison {
-        let (prefix, mut pairs) = (&settings.prefix, self.pairs);
+    fn done(self, mut pairs: Vec<Pair>, settings: &Settings) -> Comparison {
+        let prefix = &settings.prefix;
         for pair in &mut pairs {
             for path in [&mut pair.old_path, &mut pair.new_path]
                 .into_iter()
@@ -185,7 +178,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
             }
         }
         pairs.sort_by_key(|pair| pair.new_path.clone().or_else(|| pair.old_path.clone()));
-        let notes = self.notes.into_iter().map(|mut note| {
+        let notes = self.view.problems.into_iter().map(|mut note| {
             put_below(prefix, &mut note.path, Some(&mut note.message));
             match note.path.as_str() {
                 "" => note.message,

@@ -57,7 +57,7 @@ impl<D: Disk> Comparer<'_, D> {
             pairs.extend(self.remote(article)?);
         }
         let unseen = known.iter().filter(|(id, _)| !shown.ids.contains(id));
-        self.notes.extend(unseen.map(|(id, place)| {
+        self.view.problems.extend(unseen.map(|(id, place)| {
             let why = "the service does not show it (a draft, disabled or deleted)";
             Problem::at(place, Some(*id), why)
         }));
@@ -68,9 +68,8 @@ impl<D: Disk> Comparer<'_, D> {
                 pairs.extend(self.article(None, Some(&file.place))?);
             }
         }
-        self.pairs = pairs;
-        self.categories_there(service, shown.categories).await?;
-        Ok(self.done(settings))
+        pairs.extend(self.categories_there(service, shown.categories).await?);
+        Ok(self.done(pairs, settings))
     }
 
     /// Compares the listed categories and a few others, starting with those that were edited here.
@@ -78,7 +77,7 @@ impl<D: Disk> Comparer<'_, D> {
         &mut self,
         service: &S,
         mut shown: BTreeMap<CategoryId, CategoryVersion>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<Pair>> {
         let is_unedited = |(id, folder): &(CategoryId, String)| {
             let row = self.view.base.categories.get(id);
             let file = self.view.paired.categories.get(id);
@@ -87,13 +86,13 @@ impl<D: Disk> Comparer<'_, D> {
         };
         let mut folders = self.categories();
         folders.sort_by_key(|one| (!shown.contains_key(&one.0), is_unedited(one)));
-        let mut asked = 0;
+        let (mut pairs, mut asked) = (Vec::new(), 0);
         for (id, folder) in folders {
             let version = match shown.remove(&id) {
                 Some(version) => version,
                 None if self.scope.is_empty() && asked == UNNAMED => {
                     let why = "not all categories were asked for: `kbsync diff --remote FOLDER` compares one";
-                    self.notes.push(Problem::at("", None, why));
+                    self.view.problems.push(Problem::at("", None, why));
                     break;
                 }
                 None => {
@@ -103,16 +102,15 @@ impl<D: Disk> Comparer<'_, D> {
                         Err(error) if error.stops_all() => return Err(error.into()),
                         Err(error) => {
                             let why = format!("its category cannot be read: {error}");
-                            self.notes.push(Problem::at(folder, None, why));
+                            self.view.problems.push(Problem::at(folder, None, why));
                             continue;
                         }
                     }
                 }
             };
-            let pair = self.category(id, &folder, Some((&folder, &version)))?;
-            self.pairs.extend(pair);
+            pairs.extend(self.category(id, &folder, Some((&folder, &version)))?);
         }
-        Ok(())
+        Ok(pairs)
     }
 
     /// Compares one article of the service with its file.
