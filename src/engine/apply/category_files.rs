@@ -36,7 +36,7 @@ pub(super) fn settle_here<D: Disk>(
     }
     let now = journal.store.now();
     let mut row = category_row(settle, None, state, now);
-    let along = rows_along(&state.observed.base, state.observed, &row);
+    let along = rows_along(state.observed, &row);
     match &settle.to {
         Some(to) if settle.write => {
             row.stamp = None;

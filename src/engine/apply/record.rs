@@ -184,7 +184,7 @@ pub(super) fn record_quietly(
         .collect();
     let moved = categories.iter();
     let moved: Vec<ArticleRow> = moved
-        .flat_map(|row| rows_along(&state.observed.base, state.observed, row))
+        .flat_map(|row| rows_along(state.observed, row))
         .collect();
     store.write(|tx| {
         categories.iter().try_for_each(|row| tx.put_category(row))?;
@@ -230,12 +230,8 @@ pub(super) fn rows_moved(base: &Base, from: &str, to: &str) -> impl Iterator<Ite
 }
 
 /// Returns the rows of the articles in a folder that a person renamed. A file that stayed behind keeps its place.
-pub(super) fn rows_along(
-    base: &Base,
-    observed: &Observation,
-    category: &CategoryRow,
-) -> Vec<ArticleRow> {
-    let old = base.categories.get(&category.id);
+pub(super) fn rows_along(observed: &Observation, category: &CategoryRow) -> Vec<ArticleRow> {
+    let old = observed.base.categories.get(&category.id);
     let from = old.and_then(|row| row.folder.as_ref());
     let (Some(from), Some(to)) = (from, &category.folder) else {
         return Vec::new();
@@ -250,7 +246,7 @@ pub(super) fn rows_along(
         .filter(|place| place.folder == *from || place.folder == *to)
         .collect();
     let is_left = |place: &Place| present.contains(&Place::new(from, place.file.clone()));
-    rows_moved(base, from, to)
+    rows_moved(&observed.base, from, to)
         .filter(|row| present.contains(&row.place) || !is_left(&row.place))
         .collect()
 }
