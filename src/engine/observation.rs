@@ -55,6 +55,11 @@ impl SeenAt {
         let wall = self.wall.elapsed().unwrap_or(Duration::MAX);
         wall.max(self.at.elapsed())
     }
+
+    /// Returns whether the moment is less than `window` ago. A window of zero has no moments.
+    pub(super) fn is_within(self, window: Duration) -> bool {
+        !window.is_zero() && self.age() <= window
+    }
 }
 
 /// The observation of both sides in one cycle.

@@ -163,7 +163,7 @@ async fn send_category<S: Service, D: Disk>(
 /// Returns whether a category was read in this cycle, and recently enough to be changed.
 pub(super) fn is_category_seen(window: Duration, id: CategoryId, state: &ApplyState<'_>) -> bool {
     let read = state.observed.remote.categories.contains_key(&id);
-    read && !window.is_zero() && state.observed.seen_at.age() <= window
+    read && state.observed.seen_at.is_within(window)
 }
 
 /// The guard read of a category: a GET, unless it was read recently enough.

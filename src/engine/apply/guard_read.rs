@@ -94,14 +94,11 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
 
 /// Returns whether an article was seen recently enough to be replaced.
 pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>) -> bool {
-    let window = settings.guard_window;
-    let is_recent = |at: SeenAt| !window.is_zero() && at.age() <= window;
-    match state.reseen.get(&id).copied() {
-        Some(at) => is_recent(at),
-        None => {
-            !state.observed.service.read_first.contains(&id) && is_recent(state.observed.seen_at)
-        }
-    }
+    let observed = &state.observed;
+    let listed_at =
+        || Some(observed.seen_at).filter(|_| !observed.service.read_first.contains(&id));
+    let seen_at = state.reseen.get(&id).copied().or_else(listed_at);
+    seen_at.is_some_and(|at| at.is_within(settings.guard_window))
 }
 
 /// Reads one article: by GET, or by a probe if it is hidden.
