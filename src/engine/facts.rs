@@ -47,8 +47,7 @@ pub(super) fn facts<S: Service, D: Disk>(
             duels.insert(settle.id);
         }
     }
-    let approvals = store.approvals()?.into_iter();
-    let approved = approvals.map(|approval| approval.fingerprint).collect();
+    let approved = open_actions::approved(store)?;
     Ok(Facts {
         deletions: deletions(engine, plan, observed)?,
         doubt: observed.doubt.clone(),

@@ -12,6 +12,7 @@ use crate::engine::settings::{CycleRequest, InMotion, Settings};
 use crate::model::{ArticleId, Digest, Place, Side, Timestamp};
 use crate::reconcile::plan::{HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
+use crate::state::StateResult;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +72,12 @@ impl OpenAction {
 pub(super) fn held(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
     let rows: OpenActions = store.waiting(HELD)?;
     Ok(rows.into_values().collect())
+}
+
+/// Returns the fingerprints of the actions that a person approved.
+pub(super) fn approved(store: &Store) -> StateResult<BTreeSet<Digest>> {
+    let approvals = store.approvals()?.into_iter();
+    Ok(approvals.map(|approval| approval.fingerprint).collect())
 }
 
 /// Returns the articles whose actions are held.

@@ -7,6 +7,7 @@ use super::{ApplyState, NotDone, StepResult};
 use crate::engine::Engine;
 use crate::engine::history::ended::noted;
 use crate::engine::journal::Journal;
+use crate::engine::open_actions::approved;
 use crate::engine::pending::{PENDING, is_pending};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
@@ -39,7 +40,7 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
             &seen.version,
         ))
     })?;
-    let approved = state.observed.request.allow_deletes || was_approved(&engine.store, action)?;
+    let approved = is_approved(&engine.store, action, state)?;
     let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
         ensure_no_file(&*engine.disk, id, place, state)?;
         Ok(PutOrDelete::Delete(Deletion {
@@ -111,13 +112,14 @@ pub(super) fn forget_article<D: Disk>(
     Ok(None)
 }
 
-/// Returns whether a person approved exactly this deletion: then it does not count against the daily limit.
-pub(super) fn was_approved(store: &Store, action: &Action) -> StateResult<bool> {
-    let mark = action.fingerprint();
-    let approvals = store.approvals()?;
-    Ok(approvals
-        .iter()
-        .any(|approval| approval.fingerprint == mark))
+/// Returns whether a person allowed all deletions or exactly this one: then it does not count against the daily limit.
+pub(super) fn is_approved(
+    store: &Store,
+    action: &Action,
+    state: &ApplyState<'_>,
+) -> StateResult<bool> {
+    let allows_all = state.observed.request.allow_deletes;
+    Ok(allows_all || approved(store)?.contains(&action.fingerprint()))
 }
 
 /// Returns the rows that become true with the deletion of an article on one side.

@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make the names durable, record. A few files are
 //! made durable one by one, which is quicker (`engine::journal`).
 
-use super::delete::{rows_when_deleted, was_approved};
+use super::delete::{is_approved, rows_when_deleted};
 use super::record::{event_of, row_after, scanned_stamp};
 use super::render::{Rendered, rendered};
 use super::{ApplyState, NotDone, StepResult, forget_refusals_and_approvals, report_step};
@@ -294,7 +294,7 @@ pub(super) fn remove_file<D: Disk>(
         return Err(NotDone::file_changed());
     }
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
-    let approved = state.observed.request.allow_deletes || was_approved(journal.store, action)?;
+    let approved = is_approved(journal.store, action, state)?;
     let rows = rows_when_deleted(id, Side::Local, place, approved, state);
     // A file from elsewhere may have the id of another service's article.
     let cause = if state.row(id).is_some() {

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::engine::backoff::{Backoff, StoredAnswer, may_probe};
 use crate::engine::listing::{take_seen, visibility_of};
 use crate::engine::observation::Observation;
+use crate::engine::open_actions;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
@@ -187,8 +188,7 @@ fn select_questions(
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<Question>> {
     let limit = settings.max_deletes.limit(observed.base.articles.len());
-    let approvals = store.approvals()?.into_iter();
-    let approved = approvals.map(|approval| approval.fingerprint).collect();
+    let approved = open_actions::approved(store)?;
     let backoff = Backoff::read(store, &observed.request)?;
     let rules = questions::Rules {
         limit: if observed.request.allow_deletes {

@@ -7,7 +7,7 @@ use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::state::Target;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One article to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Rules<'a> {
     /// The number of questions of each kind in one cycle, those about unknown ids and released actions aside.
     pub(super) limit: usize,
     /// The actions that a person released, as fingerprints.
-    pub(super) approved: &'a HashSet<Digest>,
+    pub(super) approved: &'a BTreeSet<Digest>,
     /// The back-off of earlier questions.
     pub(super) backoff: &'a Backoff,
 }
@@ -250,7 +250,7 @@ mod tests {
         }
         let rules = Rules {
             limit: 1,
-            approved: &HashSet::new(),
+            approved: &BTreeSet::new(),
             backoff: &backoff,
         };
         let absent = classify_absent(&base, &paired, &BTreeMap::new(), &rules);
