@@ -51,7 +51,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     Ok(Facts {
         deletions: deletions(engine, plan, observed)?,
         doubt: observed.doubt.clone(),
-        rollbacks: rollbacks(store, settles(plan), observed)?,
+        rollbacks: rollbacks(store, plan, observed)?,
         duels,
         parked: parked.collect(),
         git: by_git(store, &*engine.git, plan, observed, &held)?,
@@ -237,13 +237,9 @@ const GONE_BACK: &str = "gone_back";
 const RECENT: i64 = 60 * 60 * 1000;
 
 /// Finds the articles that the plan takes back to an older version on either side.
-pub(super) fn rollbacks<'p>(
-    store: &Store,
-    settles: impl Iterator<Item = &'p Settle>,
-    observed: &Observation,
-) -> anyhow::Result<Rollbacks> {
+fn rollbacks(store: &Store, plan: &Plan, observed: &Observation) -> anyhow::Result<Rollbacks> {
     let mut rollbacks = Rollbacks::default();
-    for settle in settles {
+    for settle in settles(plan) {
         let Some(row) = observed.row(settle.id) else {
             continue;
         };
