@@ -13,47 +13,26 @@ use crate::{
 };
 use std::{path::Path, time::Duration};
 
-/// The repositories of the workspaces' folders.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct GitHeads(pub(super) Vec<Known>);
+/// Looks at the repositories of the workspaces' folders, before a scan.
+pub(super) fn look(config: &Config) -> Vec<Known> {
+    let roots = config.roots();
+    let remembered = |at: &str| {
+        let root = roots.iter().find(|root| root.prefix == at);
+        root.map(remembered).unwrap_or_default()
+    };
+    let folders = roots.iter();
+    let folders = folders.map(|root| (root.prefix.as_str(), root.path.as_path()));
+    git::look(folders, &config.options.git_branch, remembered)
+}
 
-impl GitHeads {
-    /// Reads the state of git, before a scan.
-    pub(super) fn look(config: &Config) -> Self {
-        let roots = config.roots();
-        let remembered = |at: &str| {
-            let root = roots.iter().find(|root| root.prefix == at);
-            root.map(remembered).unwrap_or_default()
-        };
-        let folders = roots.iter();
-        let folders = folders.map(|root| (root.prefix.as_str(), root.path.as_path()));
-        Self(git::look(folders, &config.options.git_branch, remembered))
-    }
-
-    /// Returns why git pauses the sync.
-    pub(super) fn pause(&self, config: &Config) -> Option<Pause> {
-        git::pause(&config.options.git_branch, &self.0)
-    }
-
-    /// Returns why the checkout is not synced, whether or not a git operation is finished.
-    pub(super) fn not_published(&self, config: &Config) -> Option<Pause> {
-        git::not_published(&config.options.git_branch, &self.0)
-    }
-
-    /// Returns the branches, for `kbsync status`.
-    pub(super) fn branches(&self, config: &Config) -> Option<Branches> {
-        let known = self.repository()?;
-        Some(Branches {
-            published: known.published.name().map(str::to_owned),
-            checked_out: known.state.branch.clone(),
-            synced: self.not_published(config).is_none(),
-        })
-    }
-
-    /// Returns the repository of the mirror, or of its first workspace that is in one.
-    pub(super) fn repository(&self) -> Option<&Known> {
-        self.0.first()
-    }
+/// Returns the branches of the mirror's repository, or of that of its first workspace in one, for `kbsync status`.
+pub(super) fn branches(config: &Config, found: &[Known]) -> Option<Branches> {
+    let known = found.first()?;
+    Some(Branches {
+        published: known.published.name().map(str::to_owned),
+        checked_out: known.state.branch.clone(),
+        synced: git::not_published(&config.options.git_branch, found).is_none(),
+    })
 }
 
 fn remembered(root: &Root) -> Remembered {
@@ -79,7 +58,7 @@ pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
 
 /// Returns the note of a dry run whose real command would be refused.
 pub(super) fn refusal_of(config: &Config) -> Option<String> {
-    let why = GitHeads::look(config).not_published(config)?;
+    let why = git::not_published(&config.options.git_branch, &look(config))?;
     Some(format!(
         "without --dry-run this is refused: {why}; {}",
         why.remedy()
@@ -90,7 +69,7 @@ pub(super) fn refusal_of(config: &Config) -> Option<String> {
 async fn wait_for_git(config: &Config) -> Option<Pause> {
     let until = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let pause = GitHeads::look(config).pause(config);
+        let pause = git::pause(&config.options.git_branch, &look(config));
         if pause != Some(Pause::Busy(Busy::Lock)) || tokio::time::Instant::now() >= until {
             return pause;
         }

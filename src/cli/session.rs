@@ -6,10 +6,9 @@ use super::connect::{self, account};
 use super::consent::{self, warn_of_limits};
 use super::context::Context;
 use super::failure::Failure;
-use super::git_head::GitHeads;
 use super::interrupt::{Work, until_stopped};
 use super::progress::Progress;
-use super::{locks, report, via_daemon};
+use super::{git_head, locks, report, via_daemon};
 use crate::config::{Config, Root};
 use crate::daemon::control::Refusal;
 use crate::daemon::git;
@@ -119,8 +118,8 @@ impl<'c> Session<'c> {
         } else {
             (Work::Change, false)
         };
-        let git_heads = GitHeads::look(self.config);
-        let job = Job::new(Trigger::Manual, Scope::Command(command), git_heads.0);
+        let git = git_head::look(self.config);
+        let job = Job::new(Trigger::Manual, Scope::Command(command), git);
         let (mut workspaces, mut closed) = (Vec::new(), Vec::new());
         for root in self.config.roots() {
             if !job.concerns(&root.prefix) {

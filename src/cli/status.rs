@@ -10,7 +10,7 @@ use super::{
     counts::{grouped, several},
     daemon_status::{daemon_lines, time_of},
     failure::Failure,
-    git_head::GitHeads,
+    git_head,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     scope,
     session::Session,
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
+    daemon::git::{self, Known},
     engine::{
         open,
         report::Report,
@@ -48,8 +49,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         next_poll: daemon.next_poll.clone(),
     });
     found.budget = budget_left(&config);
-    let git_heads = GitHeads::look(&config);
-    found.git = git_heads.branches(&config);
+    let repositories = git_head::look(&config);
+    found.git = git_head::branches(&config, &repositories);
     if args.remote {
         match ask(context, &config).await {
             Ok(report) => found.take_plan(&report),
@@ -66,7 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         let mut lines = shown(&found);
         lines.extend(unfinished_line(&found, &config));
-        lines.extend(branch_line(&git_heads, &config));
+        lines.extend(branch_line(&repositories, &config));
         // A daemon's own lines say more than the lock.
         lines.extend(match (&daemon, via_daemon::holders(&config).next()) {
             (Some(daemon), _) => daemon_lines(daemon, unsent(&found).count()),
@@ -88,13 +89,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 const NO_DAEMON: &str = "no daemon is running; `kbsync run` starts one";
 
 /// Returns the line about the published branch, or about the pause for git.
-fn branch_line(git_heads: &GitHeads, config: &Config) -> Option<String> {
-    if let Some(why) = git_heads.pause(config) {
+fn branch_line(repositories: &[Known], config: &Config) -> Option<String> {
+    if let Some(why) = git::pause(&config.options.git_branch, repositories) {
         let why = format!("{why}; {}", why.remedy());
         let why = escape(&why);
         return Some(format!("{WARNING}nothing is synced: {why}{WARNING:#}"));
     }
-    let name = escape(git_heads.repository()?.published.name()?);
+    let name = escape(repositories.first()?.published.name()?);
     Some(format!("{DIM}branch {name} is the published branch{DIM:#}"))
 }
 

@@ -14,13 +14,15 @@ use super::{
     counts::{grouped, several},
     failure::Failure,
     git_head,
-    git_head::GitHeads,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
     via_daemon,
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
-    daemon::{control::DaemonStatus, git::Git},
+    daemon::{
+        control::DaemonStatus,
+        git::{self, Git},
+    },
     engine::open,
     mirror::lock::Lock,
     model::time::wait_in_words,
@@ -304,14 +306,14 @@ fn state(config: &Config, root: &Root) -> Check {
 
 /// Checks that the published branch is checked out; `None`: there is no published branch.
 fn branch(config: &Config) -> Option<Check> {
-    let git_heads = GitHeads::look(config);
-    if let Some(why) = git_heads.not_published(config) {
+    let repositories = git_head::look(config);
+    if let Some(why) = git::not_published(&config.options.git_branch, &repositories) {
         return Some(Check {
             result: Verdict::Warning,
             ..Check::failed("git", &git_head::refusal(&why))
         });
     }
-    let published = git_heads.repository()?.published.name()?;
+    let published = repositories.first()?.published.name()?;
     let message = format!("branch {published} is published, and checked out");
     Some(Check::good("git", message))
 }
