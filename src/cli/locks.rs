@@ -45,7 +45,7 @@ fn is_new(root: &Root) -> Result<bool, Failure> {
     let Some(store) = Store::open_read_only(&root.state, None)? else {
         return Ok(!root.path.is_dir());
     };
-    if !store.has_articles()? || has_articles(&root.path).unwrap_or(true) {
+    if store.article_count()? == 0 || has_articles(&root.path).unwrap_or(true) {
         return Ok(false);
     }
     let (folder, state) = (root.path.display(), root.state.display());

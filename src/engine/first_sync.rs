@@ -21,7 +21,7 @@ const OVER: &str = "over";
 /// Prepares a state without any rows: binds the state to its mirror, and opens its first sync.
 pub(super) fn begin_state(store: &mut Store, home: Option<&Home>) -> anyhow::Result<()> {
     let begun = store.meta(FIRST_SYNC)?.is_some() || store.meta(MIRROR_READ)?.is_some();
-    if begun || store.has_articles()? || !store.categories()?.is_empty() {
+    if begun || store.article_count()? > 0 || !store.categories()?.is_empty() {
         return Ok(());
     }
     if let Some(home) = home {

@@ -64,7 +64,7 @@ impl Home {
     /// Compares a state with the folder.
     pub fn fit(&self, store: &Store) -> StateResult<Fit> {
         let Some(id) = store.meta(ID)? else {
-            return Ok(if store.has_articles()? {
+            return Ok(if store.article_count()? > 0 {
                 Fit::Elsewhere
             } else {
                 Fit::Unwritten

@@ -87,12 +87,6 @@ impl Store {
         self.all(HIDDEN, [], index_row)
     }
 
-    /// Returns whether any article has a base.
-    pub fn has_articles(&self) -> StateResult<bool> {
-        let found = self.one("SELECT 1 FROM articles", [], |_row| Ok(()))?;
-        Ok(found.is_some())
-    }
-
     /// Reads the base of all categories, by id.
     pub fn categories(&self) -> StateResult<Vec<CategoryRow>> {
         self.all(ALL_CATEGORIES, [], category_row)
