@@ -14,7 +14,7 @@ use crate::engine::observation::{SeenAt, version_of};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Flags, Revision, Version};
+use crate::model::{ArticleId, Flags, Revision};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -76,7 +76,9 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             engine.store.write(|tx| tx.record(&there).map(drop))?;
         }
     }
-    if is_stale_read(state, id, &version, &revision) {
+    // A version from before our own last write hides the present one.
+    let row = state.row(id);
+    if row.is_some_and(|row| is_outdated(row, &version, &revision)) {
         return Err(outdated_copy());
     }
     // A colleague who publishes a draft has changed it, and so may have one whose text is not shown.
@@ -102,7 +104,7 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>
 }
 
 /// Reads one article: by GET, or by a probe if it is hidden.
-pub(super) async fn read_one(
+async fn read_one(
     service: &impl Service,
     id: ArticleId,
     visibility: Visibility,
@@ -146,7 +148,8 @@ async fn list_again<S: Service, D: Disk>(
 fn take_second_listing(listing: &Listing, at: SeenAt, state: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
-            let is_stale = is_stale_read(state, *id, &seen.version, &seen.revision);
+            let row = state.row(*id);
+            let is_stale = row.is_some_and(|row| is_outdated(row, &seen.version, &seen.revision));
             // A second listing may be stale, too, and does not show flags: these articles are read one by one.
             let observed = state.observed.remote.articles.get(id);
             let observed = observed.and_then(Remote::present);
@@ -192,19 +195,8 @@ fn ensure_unchanged(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Resul
     }
 }
 
-/// Returns whether a response is a stale read, from before our own last write: it hides the present version.
-pub(super) fn is_stale_read(
-    state: &ApplyState<'_>,
-    id: ArticleId,
-    version: &Version,
-    revision: &Revision,
-) -> bool {
-    let row = state.row(id);
-    row.is_some_and(|row| is_outdated(row, version, revision))
-}
-
 /// Returns the reason to leave an article alone whose guard read is a stale read.
-pub(super) fn outdated_copy() -> NotDone {
+fn outdated_copy() -> NotDone {
     NotDone::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
          goes on, save the article in the dashboard"
