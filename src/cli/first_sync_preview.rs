@@ -5,7 +5,7 @@
 
 use super::{counts::several, failure::Failure, print::escape};
 use crate::{
-    mirror::{CategoryContent, RealDisk, ScannedCategory, ScannedFile, scan},
+    mirror::{CategoryContent, KnownCategories, RealDisk, ScannedCategory, ScannedFile, scan},
     model::{
         Place,
         path::{CATEGORY_FILE, slug_of_stem},
@@ -41,7 +41,9 @@ impl FirstSyncPreview {
             return Ok(found);
         }
         let disk = RealDisk::open(folder)?;
-        let scanned = scan(&disk, &|_, _| None, &|_| None, &mut |file| found.add(&file));
+        let scanned = scan(&disk, &|_, _| None, &KnownCategories::new(), &mut |file| {
+            found.add(&file);
+        });
         let scanned = scanned?;
         for category in scanned.categories {
             found.add_category(category);

@@ -17,4 +17,6 @@ pub use disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect, RealDisk}
 pub use document::{CategoryDocument, Changes, Document, NotReady};
 pub use layout::Layout;
 pub use lock::Lock;
-pub use scan::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, scan};
+pub use scan::{
+    CategoryContent, KnownCategories, Scan, ScanError, ScannedCategory, ScannedFile, scan,
+};

@@ -3,7 +3,7 @@
 use crate::{
     cli::failure::Failure,
     mirror::{
-        CategoryContent, ScannedFile,
+        CategoryContent, KnownCategories, ScannedFile,
         check::{Files, Named},
         disk::{At, Disk as _, DiskErrorKind, RealDisk},
         document::{CategoryDocument, Document, MAX_FILE},
@@ -33,7 +33,7 @@ pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Fi
         | ScannedFile::Unchanged { .. }
         | ScannedFile::Present { .. } => {}
     };
-    let scanned = scan(&disk, &|_, _| None, &|_| None, &mut sink)?;
+    let scanned = scan(&disk, &|_, _| None, &KnownCategories::new(), &mut sink)?;
     if let Some((_, error)) = scanned.unreadable.into_iter().next() {
         return Err(error.into());
     }

@@ -89,7 +89,9 @@ impl From<&DiskError> for NotDone {
             DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
                 Self::Failed(error.in_words())
             }
-            DiskErrorKind::Denied | DiskErrorKind::Other => Self::Unsafe(error.in_words()),
+            DiskErrorKind::Denied | DiskErrorKind::EmptyMount | DiskErrorKind::Other => {
+                Self::Unsafe(error.in_words())
+            }
             DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
                 Self::MirrorUnwritable(Stop::new(StopCause::Mirror, error.in_words()))
             }

@@ -13,7 +13,9 @@ use crate::engine::open_actions;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::layout::Layout;
-use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
+use crate::mirror::scan::{
+    self, CategoryContent, KnownCategories, Scan, ScannedCategory, ScannedFile,
+};
 use crate::model::base::CategoryRow;
 use crate::model::path::{CATEGORY_FILE, fold, slug_of_stem};
 use crate::model::{ArticleId, Place, Stamp, Timestamp};
@@ -58,8 +60,7 @@ impl Scanned {
             Some(index) => index.places(),
             None => Places::of_base(base),
         };
-        let folders = by_folder(base);
-        let known_category = |folder: &str| folders.get(folder).copied().flatten();
+        let known_categories = by_folder(base);
         let stamp_at = |place: &Place| {
             let found = disk.look(At::Folder(&place.folder), &place.file);
             found.ok().flatten().map(|entry| entry.stamp)
@@ -75,7 +76,7 @@ impl Scanned {
             }
         };
         let scan = if let Some(paths) = paths {
-            scan::scan_paths(disk, paths, &known_category, &mut take)
+            scan::scan_paths(disk, paths, &known_categories, &mut take)
         } else {
             let known = |folder: &str, file: &str| {
                 let (id, stamp) = places.get(folder, file)?;
@@ -83,7 +84,7 @@ impl Scanned {
                 let moves = in_motion.covers_file(folder, file);
                 Some((id, stamp.filter(|_| !moves)?))
             };
-            scan::scan(disk, &known, &known_category, &mut take).map(Some)
+            scan::scan(disk, &known, &known_categories, &mut take).map(Some)
         };
         let scan = scan.context("failed to look at the mirror")?;
         scan.map(|scan| reader.finish(scan)).transpose()
@@ -199,7 +200,7 @@ impl Scanned {
 }
 
 /// The stamps of the categories' files. If two rows share a folder, no stamp shows whose file it is.
-fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
+fn by_folder(base: &Base) -> KnownCategories<'_> {
     let mut stamps = HashMap::new();
     for row in base.categories.values() {
         if let Some(folder) = row.folder.as_deref() {

@@ -78,6 +78,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Names that are not UTF-8, in a readable form.
     pub odd_names: Vec<String>,
+    /// Whether the folder is on another file system than the mirror.
+    pub is_mount: bool,
 }
 
 /// A file's bytes, with the stamp that the file had before and after the read.
@@ -247,6 +249,8 @@ pub enum DiskErrorKind {
     ReadOnly,
     /// The mirror's folder is gone, or another folder has taken its place.
     Replaced,
+    /// The folder had files, and now an empty file system is in its place.
+    EmptyMount,
     /// Anything else, such as an input/output error.
     Other,
 }
@@ -269,6 +273,7 @@ impl DiskErrorKind {
             Self::Full => Some("no space is left"),
             Self::ReadOnly => Some("the file system is read-only"),
             Self::Replaced => Some("the mirror's folder is gone or was replaced"),
+            Self::EmptyMount => Some("another file system is mounted there, and it is empty"),
             Self::Other => None,
         }
     }
@@ -283,6 +288,7 @@ impl DiskErrorKind {
             Self::Full => Some("make room on this disk"),
             Self::ReadOnly => Some("mount the mirror's file system for writing"),
             Self::Replaced => Some("put the mirror's folder back in its place"),
+            Self::EmptyMount => Some("mount the one with the files, or unmount this one"),
             // The next cycle settles the first three.
             Self::NotFound | Self::Exists | Self::Changed | Self::Other => None,
         }

@@ -124,8 +124,12 @@ impl RealDisk {
     fn list_once(&self, at: At<'_>) -> Result<Option<Listing>, DiskError> {
         let fail = |errno| DiskError::from_errno(errno, "list", shown(at, ""));
         let folder = self.folder(at, "list")?;
-        let before = stamp_of(&fs::fstat(&folder).map_err(fail)?);
-        let mut listing = Listing::default();
+        let stat = fs::fstat(&folder).map_err(fail)?;
+        let before = stamp_of(&stat);
+        let mut listing = Listing {
+            is_mount: identity(&stat).0 != self.identity.0,
+            ..Listing::default()
+        };
         for found in Dir::read_from(&folder).map_err(fail)? {
             let found = found.map_err(fail)?;
             let name = found.file_name();

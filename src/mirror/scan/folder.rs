@@ -1,9 +1,9 @@
 //! Scans one category's folder.
 
-use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile};
+use super::{CategoryContent, KnownCategories, KnownFiles, Scan, ScannedCategory, ScannedFile};
 use crate::{
     mirror::{
-        disk::{At, Disk, DiskError, Entry, Kind},
+        disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind},
         document::{CategoryDocument, Document, MAX_FILE, NotReady},
         layout::{Layout, Verdict, could_be_article},
     },
@@ -32,7 +32,7 @@ pub(super) struct Walk<'a, D> {
     pub(super) disk: &'a D,
     pub(super) layout: &'a Layout,
     pub(super) known: &'a KnownFiles<'a>,
-    pub(super) known_category: &'a (dyn Fn(&str) -> Option<Stamp> + Sync),
+    pub(super) known_categories: &'a KnownCategories<'a>,
 }
 
 impl<D: Disk> Walk<'_, D> {
@@ -45,6 +45,15 @@ impl<D: Disk> Walk<'_, D> {
                 return found;
             }
         };
+        // Its files are not gone: they are on a file system that is not mounted.
+        if listing.is_mount
+            && listing.entries.is_empty()
+            && self.known_categories.contains_key(folder)
+        {
+            let error = DiskError::new(DiskErrorKind::EmptyMount, "list", folder.to_owned());
+            found.unreadable.push((folder.to_owned(), error));
+            return found;
+        }
         let mut names = BTreeSet::new();
         let mut category = ScannedCategory {
             folder: folder.to_owned(),
@@ -177,7 +186,8 @@ impl<D: Disk> Walk<'_, D> {
     }
 
     pub(super) fn category(&self, folder: &str, entry: &Entry) -> (Option<Stamp>, CategoryContent) {
-        if entry.kind == Kind::File && (self.known_category)(folder) == Some(entry.stamp) {
+        let known = self.known_categories.get(folder).copied().flatten();
+        if entry.kind == Kind::File && known == Some(entry.stamp) {
             return (Some(entry.stamp), CategoryContent::Unchanged);
         }
         match self.disk.read(At::Folder(folder), CATEGORY_FILE, MAX_FILE) {

@@ -13,7 +13,7 @@ use super::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
 use super::document::{CategoryDocument, Document, NotReady};
 use super::layout::{BadRules, IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict};
 use crate::model::{ArticleId, Place, Stamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::{io, thread};
@@ -165,13 +165,16 @@ pub enum ScanError {
 /// Returns the article and the stamp of a file with known content, by folder and name.
 pub type KnownFiles<'a> = dyn Fn(&str, &str) -> Option<(ArticleId, Stamp)> + Sync + 'a;
 
+/// The known categories by folder, each with the stamp of its `_category.yaml` if the content of that is known.
+pub type KnownCategories<'a> = HashMap<&'a str, Option<Stamp>>;
+
 /// Scans the whole mirror. Files go to `sink` in no order; the rest is the result.
 ///
-/// `known` and `known_category` return the stamps of files with known content.
+/// `known` returns the stamps of files with known content.
 pub fn scan(
     disk: &impl Disk,
     known: &KnownFiles<'_>,
-    known_category: &(dyn Fn(&str) -> Option<Stamp> + Sync),
+    known_categories: &KnownCategories<'_>,
     sink: &mut dyn FnMut(ScannedFile),
 ) -> Result<Scan, ScanError> {
     let (mut scan, folders) = scan_root(disk)?;
@@ -179,7 +182,7 @@ pub fn scan(
         disk,
         layout: &scan.layout,
         known,
-        known_category,
+        known_categories,
     };
     for folder in walk_all(&walk, &folders, sink)?.into_values() {
         scan.add(folder);

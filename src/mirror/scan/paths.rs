@@ -1,7 +1,10 @@
 //! Scans of a part of the mirror: of a few files alone, of files whose names are no article's, and of files that
 //! appeared during a whole scan.
 
-use super::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
+use super::{
+    CategoryContent, KnownCategories, Scan, ScanError, ScannedCategory, ScannedFile, folder,
+    read_layout,
+};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, DiskErrorKind, Kind, Listing, TEMPORARY},
@@ -17,7 +20,7 @@ use std::collections::BTreeSet;
 pub fn scan_paths(
     disk: &impl Disk,
     places: &BTreeSet<Place>,
-    known_category: &(dyn Fn(&str) -> Option<Stamp> + Sync),
+    known_categories: &KnownCategories<'_>,
     sink: &mut dyn FnMut(ScannedFile),
 ) -> Result<Option<Scan>, ScanError> {
     let layout = read_layout(disk)?;
@@ -25,7 +28,7 @@ pub fn scan_paths(
         disk,
         layout: &layout,
         known: &|_, _| None,
-        known_category,
+        known_categories,
     };
     let mut categories = Vec::new();
     let folders: BTreeSet<&str> = places.iter().map(|place| place.folder.as_str()).collect();

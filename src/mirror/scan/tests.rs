@@ -128,7 +128,11 @@ type Files = BTreeMap<String, ScannedFile>;
 
 fn look(disk: &Watched, known: &BTreeMap<Place, Stamp>) -> (Scan, Files) {
     let mut files = Files::new();
-    let known_category = |folder: &str| known.get(&Place::new(folder, "_category.yaml")).copied();
+    let yaml = known
+        .iter()
+        .filter(|(place, _)| place.file == "_category.yaml");
+    let known_categories = yaml.map(|(place, stamp)| (place.folder.as_str(), Some(*stamp)));
+    let known_categories = known_categories.collect();
     // The n-th known file belongs to article n.
     let known_file = |folder: &str, file: &str| {
         let mut known = known.iter().zip(0..);
@@ -143,7 +147,7 @@ fn look(disk: &Watched, known: &BTreeMap<Place, Stamp>) -> (Scan, Files) {
         }
         file.place().expect("a place").to_string()
     };
-    let scan = scan(disk, &known_file, &known_category, &mut |file| {
+    let scan = scan(disk, &known_file, &known_categories, &mut |file| {
         files.insert(place_of(&file), file);
     });
     (scan.expect("a scan"), files)
@@ -333,7 +337,7 @@ fn f097_what_cannot_be_read_is_not_absent() {
 #[test]
 fn f097_a_missing_mirror_or_unreadable_rules_are_no_scan() {
     let (top, mut disk) = mirror(&[("a/one.html", "x"), (IGNORE_FILE, "a/\n")]);
-    let nothing = |disk: &Watched| scan(disk, &|_, _| None, &|_| None, &mut |_| {});
+    let nothing = |disk: &Watched| scan(disk, &|_, _| None, &KnownCategories::new(), &mut |_| {});
     assert!(nothing(&disk).expect("a scan").categories.is_empty());
     disk.broken = Some(IGNORE_FILE);
     assert!(matches!(nothing(&disk), Err(ScanError::Root(_))));
@@ -382,7 +386,7 @@ fn many_folders_and_files_are_all_told_once() {
         .collect();
     let (_top, disk) = mirror(&files);
     let mut count = 0;
-    let scan = scan(&disk, &|_, _| None, &|_| None, &mut |file| {
+    let scan = scan(&disk, &|_, _| None, &KnownCategories::new(), &mut |file| {
         assert!(matches!(file, ScannedFile::Ready { .. }));
         count += 1;
     });

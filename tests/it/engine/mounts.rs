@@ -186,6 +186,26 @@ fn f040_a_restore_that_is_broken_off_before_its_first_file_deletes_nothing() {
 }
 
 #[test]
+fn f040_an_empty_file_system_over_a_category_deletes_nothing() {
+    let service = Service::start();
+    let kb = apart(&service);
+    let (path, _) = kb.articles().into_iter().next().expect("one");
+    let (folder, _) = path.split_once('/').expect("a folder");
+    let hide = format!("mount -t tmpfs none {folder} &&");
+    let Some(output) = apart_from(&OWN_MOUNTS, &hide, "true", &kb, &["sync"]) else {
+        return left_out();
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{output:#?}");
+    assert!(
+        said.contains("another file system is mounted there, and it is empty"),
+        "{said}"
+    );
+    assert_eq!(service.sandbox.articles().len(), 3);
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
 fn f040_several_emptied_workspaces_are_filled_one_by_one() {
     let service = Service::empty();
     let start = service.category("start");

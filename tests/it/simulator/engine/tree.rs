@@ -200,7 +200,7 @@ impl Tree {
         }
         Ok(Listing {
             entries,
-            odd_names: Vec::new(),
+            ..Listing::default()
         })
     }
 
