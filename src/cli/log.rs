@@ -179,10 +179,17 @@ fn word_of(action: &str) -> &str {
 }
 
 /// Returns the cause of a version, in the words of the actions.
-fn why(kept: &StoredVersion) -> &str {
-    // A version that neither side had alone was made of both.
+fn why<'a>(named: &VersionSpec, kept: &'a StoredVersion) -> &'a str {
+    let is_address = |field: &Field| matches!(field, Field::Category | Field::Slug);
     match word_of(&kept.seen.cause) {
-        "pushed" if kept.seen.side == Side::Both => "merged or resolved",
+        // A version that neither side had alone was made of both, unless a person only moved the file.
+        "pushed" if kept.seen.side == Side::Both => {
+            let changed = named.history.changed(kept);
+            if !changed.is_empty() && changed.iter().all(is_address) {
+                return "moved";
+            }
+            "merged or resolved"
+        }
         why => why,
     }
 }
@@ -255,7 +262,7 @@ fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> 
             format!("@{}", kept.number),
             local_time(kept.at),
             sides(kept, both, present),
-            why(kept).to_owned(),
+            why(named, kept).to_owned(),
             changes(named, kept),
         ]
     })
@@ -306,7 +313,7 @@ fn headline(
         kept.number,
         local_time(kept.at),
         sides(kept, both, present),
-        escape(why(kept)),
+        escape(why(named, kept)),
         escape(&changes)
     )
 }

@@ -828,6 +828,20 @@ fn a_renamed_article_is_found_by_its_former_path() {
 }
 
 #[test]
+fn a_file_that_moved_to_another_category_is_no_merge() {
+    let (service, kb, _) = with_a_past();
+    let guide = service.category("guide");
+    service.article(guide, "three", "<p>Three.</p>");
+    kb.run(&["sync"]).exits(0);
+    let place = |path: &str| kb.mirror().join(path);
+    std::fs::rename(place("start/one.html"), place("guide/one.html")).expect("moved");
+    kb.run(&["sync"]).exits(0);
+    let log = kb.run(&["log", "guide/one.html"]).exits(0).stdout;
+    assert!(log.contains("moved"), "{log}");
+    assert!(!log.contains("merged"), "{log}");
+}
+
+#[test]
 fn an_emptied_mirror_gets_its_folders_and_files_back() {
     let service = Service::start();
     let kb = service.mirror();
