@@ -117,7 +117,7 @@ pub(super) const GROUPS: [Group; 5] = [
 ];
 
 /// Names that other programs use for a command.
-const ELSEWHERE: [(&str, &str); 11] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("undo", "restore"),
     ("revert", "restore"),
     ("checkout", "restore"),
@@ -127,6 +127,10 @@ const ELSEWHERE: [(&str, &str); 11] = [
     ("upload", "push"),
     ("fetch", "pull"),
     ("watch", "run"),
+    ("start", "run"),
+    ("daemon", "run"),
+    // It shows the process id of the daemon.
+    ("stop", "status"),
     ("merge", "resolve"),
     ("version", "--version"),
 ];
