@@ -12,7 +12,10 @@ use crate::{
     model::{ExitCode, path::quoted},
     state::Store,
 };
-use std::{fmt, path::Path};
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+};
 
 /// The reasons why git pauses the sync of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,10 +36,15 @@ pub enum Pause {
     },
     /// No branch is named or recorded, and HEAD is detached or the clone does not know its team's branch.
     NoBranch,
-    /// The settings name a branch, and the folder is in no repository.
+    /// The settings or the state name a branch, and the folder is in no repository.
     NoRepository {
         /// The published branch.
         published: String,
+    },
+    /// There is a `.git`, and no repository that can be read.
+    Unusable {
+        /// The `.git`.
+        at: PathBuf,
     },
     /// The repository stores its branches as reftables, which kbsync cannot read.
     Unreadable,
@@ -56,7 +64,13 @@ impl Pause {
                     .to_owned()
             }
             Self::NoRepository { .. } => {
-                "keep the mirror in a git repository, or take `git:` out of kbsync.yaml".to_owned()
+                "keep the mirror in a git repository, or write `git: {branch: any}` into kbsync.yaml to sync without one"
+                    .to_owned()
+            }
+            Self::Unusable { .. } => {
+                "make that repository available again (a disk that is not mounted, rights?), or write \
+                 `git: {branch: any}` into kbsync.yaml to publish every branch"
+                    .to_owned()
             }
             Self::Unreadable => {
                 "write `git: {branch: any}` into kbsync.yaml to publish every branch".to_owned()
@@ -72,6 +86,7 @@ impl Pause {
             | Self::Detached { .. }
             | Self::NoBranch
             | Self::NoRepository { .. }
+            | Self::Unusable { .. }
             | Self::Unreadable => ExitCode::Attention,
         }
     }
@@ -99,6 +114,11 @@ impl fmt::Display for Pause {
             Self::NoRepository { published } => write!(
                 f,
                 "this folder is in no git repository, and only branch {published} is published"
+            ),
+            Self::Unusable { at } => write!(
+                f,
+                "{} leads to no git repository that kbsync can read, so kbsync cannot know which branch is checked out",
+                at.display()
             ),
             Self::Unreadable => f.write_str(
                 "this git repository stores its branches as reftables, and kbsync cannot read which branch is checked out",
@@ -128,6 +148,14 @@ impl PublishedBranch {
     pub fn refuses(&self, git: &Git, state: &GitState) -> Option<Pause> {
         let published = match self {
             Self::Any => return None,
+            Self::Named(published) if fs::symlink_metadata(git.path()).is_err() => {
+                let published = published.clone();
+                return Some(Pause::NoRepository { published });
+            }
+            _ if state.head.is_none() => {
+                let at = git.path().to_owned();
+                return Some(Pause::Unusable { at });
+            }
             _ if state.reftable => return Some(Pause::Unreadable),
             Self::Auto => return Some(Pause::NoBranch),
             Self::Named(name) => name.clone(),
@@ -211,7 +239,8 @@ impl Known {
 }
 
 /// Looks at each repository around the folders of the workspaces once. Each folder comes with its path prefix;
-/// `remembered` reads the record of the workspace with a prefix.
+/// `remembered` reads the record of the workspace with a prefix. A folder in no repository, whose record has a branch,
+/// has lost its repository.
 pub fn look<'f>(
     folders: impl IntoIterator<Item = (&'f str, &'f Path)>,
     setting: &PublishedBranch,
@@ -219,7 +248,11 @@ pub fn look<'f>(
 ) -> Vec<Known> {
     let mut found: Vec<Known> = Vec::new();
     for (prefix, folder) in folders {
-        let Some(git) = Git::find(folder) else {
+        let lost = || {
+            let is_lost = *setting == PublishedBranch::Auto && remembered(prefix).branch.is_some();
+            is_lost.then(|| Git::gone(folder))
+        };
+        let Some(git) = Git::find(folder).or_else(lost) else {
             continue;
         };
         if found.iter().all(|known| known.git != git) {

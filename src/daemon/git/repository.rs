@@ -86,7 +86,7 @@ pub struct GitState {
     pub busy: Option<Busy>,
     /// The branch that is checked out; `None`: HEAD is detached.
     pub branch: Option<String>,
-    /// The position of HEAD.
+    /// The position of HEAD; `None`: the repository is missing or cannot be read.
     pub head: Option<Head>,
     /// Whether the branches are stored as reftables.
     pub reftable: bool,
@@ -105,22 +105,35 @@ pub struct Git {
 
 impl Git {
     /// Finds the git folder of the work tree that a folder is in. Searches upwards, and follows the `.git` file of
-    /// linked work trees and submodules (failures row 91).
+    /// linked work trees and submodules (failures row 91). A `.git` that cannot be used ends the search, because the
+    /// repository around it has other branches.
     pub fn find(folder: &Path) -> Option<Self> {
         folder.ancestors().find_map(|above| {
             let found = above.join(".git");
-            let own = if found.is_dir() {
-                found
-            } else {
-                let text = read(&found)?;
-                above.join(text.strip_prefix("gitdir:")?.trim())
-            };
-            own.join("HEAD").is_file().then(|| {
-                let common = read(&own.join("commondir"))
-                    .map_or_else(|| own.clone(), |text| own.join(text.trim()));
-                Self { own, common }
-            })
+            fs::symlink_metadata(&found).ok()?;
+            let pointer = read(&found);
+            let target = pointer
+                .as_deref()
+                .and_then(|text| text.strip_prefix("gitdir:"));
+            let target = target.map(|target| above.join(target.trim()));
+            let own = target.filter(|own| own.join("HEAD").is_file());
+            let own = own.unwrap_or(found);
+            let common = read(&own.join("commondir"))
+                .map_or_else(|| own.clone(), |text| own.join(text.trim()));
+            Some(Self { own, common })
         })
+    }
+
+    /// The git folder of a repository that was around a folder and is gone.
+    pub fn gone(folder: &Path) -> Self {
+        let own = folder.join(".git");
+        let common = own.clone();
+        Self { own, common }
+    }
+
+    /// The folder, or a file in its place that leads to no repository.
+    pub fn path(&self) -> &Path {
+        &self.own
     }
 
     /// Returns the file with the repository's own ignore rules; linked work trees share it.
@@ -143,6 +156,9 @@ impl Git {
 
     /// Reads the state.
     pub fn state(&self) -> GitState {
+        let Some(head) = read(&self.own.join("HEAD")) else {
+            return GitState::default();
+        };
         let busy = UNDER_WAY
             .iter()
             .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
@@ -158,7 +174,6 @@ impl Git {
                 sparse,
             };
         }
-        let head = read(&self.own.join("HEAD")).unwrap_or_default();
         // A valid HEAD is one line without control characters.
         let head = head.lines().next().unwrap_or_default();
         let head = if head.contains(char::is_control) {

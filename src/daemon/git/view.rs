@@ -16,6 +16,9 @@ use std::{
 /// The reason for ending a cycle whose scan may have read files of two commits.
 const MOVED_JUST_NOW: &str = "git moved HEAD just now";
 
+/// Git cannot be asked, because only a `.git` is there and no repository.
+const UNUSABLE: &str = "the git repository cannot be read";
+
 /// Git in the folder of one workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
@@ -64,7 +67,8 @@ impl View {
         if let Some(why) = before.published.refuses(&git, &state) {
             return all(&format!("{why}: no article is deleted"));
         }
-        let (Some(agreed), Some(now)) = (&before.agreed, &state.head) else {
+        let now = state.head.as_ref().ok_or(UNUSABLE)?;
+        let Some(agreed) = &before.agreed else {
             return all(UNKNOWN);
         };
         let objects = Objects::around(&self.folder);
@@ -102,11 +106,13 @@ impl GitView for View {
     }
 
     fn checkout(&self) -> Checkout {
-        let known = Git::find(&self.folder)
-            .and_then(|git| self.before(&git).map(|before| (git.state(), before, git)));
-        let Some((state, before, git)) = known else {
+        let Some(git) = Git::find(&self.folder) else {
             return Checkout::Same;
         };
+        let Some(before) = self.before(&git) else {
+            return Checkout::Other(MOVED_JUST_NOW.to_owned());
+        };
+        let state = git.state();
         // A checkout moves HEAD last: until then only its lock shows the checkout.
         if let Some(busy) = state.busy {
             return Checkout::Changing(busy.to_string());
@@ -134,7 +140,7 @@ impl GitView for View {
         };
         let objects = Objects::around(&self.folder);
         let mut contents = Contents::new();
-        read(&objects, &head(&git.state()), paths, |path, content| {
+        read(&objects, &head(&git.state())?, paths, |path, content| {
             contents.insert(path, content);
         })?;
         Ok(contents)
@@ -149,7 +155,7 @@ impl GitView for View {
         else {
             return Ok(Since::default());
         };
-        let (objects, head) = (Objects::around(&self.folder), head(&git.state()));
+        let (objects, head) = (Objects::around(&self.folder), head(&git.state())?);
         let by_own_commits = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
         // Commits of the published branch that HEAD does not share were lost by a rebase or a reset, so the merge base
         // is the start. Where every branch is published, HEAD may also have switched branches on purpose, so only a
@@ -169,13 +175,13 @@ impl GitView for View {
 }
 
 /// The name of the commit that is checked out.
-fn head(state: &GitState) -> String {
+fn head(state: &GitState) -> Result<String, Unread> {
     if state.reftable {
         // For reftables, `state.head` is a digest of the tables and no commit.
-        return "HEAD".to_owned();
+        return Ok("HEAD".to_owned());
     }
-    let head = state.head.as_ref().map(|head| head.commit.clone());
-    head.unwrap_or_default()
+    let head = state.head.as_ref().ok_or(UNUSABLE)?;
+    Ok(head.commit.clone())
 }
 
 /// Returns those of the files that neither HEAD nor an earlier commit has.

@@ -468,3 +468,48 @@ fn init_writes_the_branch_that_is_checked_out() {
     kb.run(&arguments).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\n# git: {branch: auto}\n"));
 }
+
+#[test]
+fn f091_without_the_repository_of_its_git_file_a_folder_is_not_synced() {
+    let (service, kb) = mirror();
+    let above = kb.mirror().parent().expect("a folder").to_owned();
+    let (git_file, own) = (kb.mirror().join(".git"), above.join("own"));
+    let own_name = own.to_str().expect("text");
+    git(&kb, &["init", "-q", "--separate-git-dir", own_name]);
+    git(&kb, &["checkout", "-q", "-b", "draft"]);
+    kb.edit("start/n1.html", "One.", "Not yet.");
+    kb.remove("start/n2.html");
+    commit(&kb);
+    // The published branch is checked out in the repository around the folder.
+    git(&kb, &["-C", "..", "init", "-q", "-b", "main"]);
+    std::fs::rename(&own, above.join("unmounted")).expect("moved");
+    let unusable = ".git leads to no git repository that kbsync can read";
+    let (settings, any) = (kb.read("kbsync.yaml"), "git: {branch: any}");
+    for named in ["", "git: {branch: main}\n"] {
+        kb.write("kbsync.yaml", &format!("{settings}{named}"));
+        kb.run(&["sync"]).exits(3).complains(unusable, any);
+    }
+    let first = service.mirror();
+    first.write(".git", &format!("gitdir: {own_name}\n"));
+    first.run(&["sync"]).exits(3).complains(unusable, any);
+    // A folder without HEAD is no repository either.
+    std::fs::remove_file(&git_file).expect("removed");
+    std::fs::create_dir(&git_file).expect("made");
+    kb.run(&["sync"]).exits(3).complains(unusable, any);
+    // The state knows the published branch, although no repository is left.
+    std::fs::remove_dir(&git_file).expect("removed");
+    std::fs::remove_dir_all(above.join(".git")).expect("removed");
+    kb.write("kbsync.yaml", &settings);
+    let gone = "in no git repository, and only branch main is published";
+    kb.run(&["sync"]).exits(3).complains(gone, any);
+    let texts = service.sandbox.articles().into_iter();
+    let texts: Vec<String> = texts.map(|article| article.text).collect();
+    assert_eq!(texts, ["<p>One.</p>"; 4]);
+    // Without a published branch the edit is sent. Nobody can say who removed the file.
+    std::fs::create_dir(&git_file).expect("made");
+    kb.write("kbsync.yaml", &format!("{settings}{any}\n"));
+    let ran = kb.run(&["sync"]).exits(3);
+    let held = "cannot ask git whether git is the reason (the git repository cannot be read)";
+    assert!(ran.stdout.contains(held), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+}

@@ -442,3 +442,22 @@ fn f091_a_submodule_has_its_own_head() {
     assert_eq!(git.state().busy, Some(Busy::Lock));
     assert_eq!(repository.state().busy, None);
 }
+
+#[test]
+fn f091_a_cycle_ends_when_its_repository_can_no_longer_be_read() {
+    let repository = branches();
+    let own = repository.path().join("own");
+    let name = own.to_str().expect("text");
+    repository.git(&["init", "-q", "--separate-git-dir", name]);
+    for lost in [own.clone(), own.join("HEAD")] {
+        let before = look(&repository, &PublishedBranch::Auto, None);
+        let view = View::new(repository.path(), vec![before]);
+        assert_eq!(view.checkout(), Checkout::Same);
+        let away = repository.path().join("away");
+        fs::rename(&lost, &away).expect("moved");
+        assert_ne!(view.checkout(), Checkout::Same, "{lost:?}");
+        let gone = BTreeSet::from(["a/b.html".to_owned()]);
+        assert_eq!(view.held_removals(&gone).len(), 1, "{lost:?}");
+        fs::rename(&away, &lost).expect("moved");
+    }
+}

@@ -843,6 +843,9 @@ fn f087_the_id_lines_of_new_files_want_to_be_committed_and_a_sync_says_so_once()
     let ran = team.c.sync(0);
     assert!(!ran.stdout.contains(WANTED), "{ran:#?}");
     std::fs::remove_dir_all(team.c.0.mirror().join(".git")).expect("removed");
+    let settings = team.c.0.read("kbsync.yaml") + "git: {branch: any}\n";
+    team.c.0.write("kbsync.yaml", &settings);
+    team.c.0.trust();
     new("six");
     let ran = team.c.sync(0);
     assert!(ran.stdout.contains("start/six.html"), "{ran:#?}");
