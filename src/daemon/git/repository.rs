@@ -141,6 +141,11 @@ impl Git {
         self.common.join("info/exclude")
     }
 
+    /// Returns whether older commits were not fetched.
+    pub fn is_shallow(&self) -> bool {
+        self.common.join("shallow").exists()
+    }
+
     /// Finds the rest of a series of commits, after a conflict was settled by `git commit`.
     fn unfinished_series(&self) -> Option<Busy> {
         let series = self.own.join("sequencer");

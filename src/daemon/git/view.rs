@@ -13,6 +13,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Git cannot be asked about commits that it did not fetch.
+const SHALLOW: &str = "this clone is shallow; `git fetch --unshallow`, or a deeper `fetch-depth` in CI, gets the older commits";
+
 /// The reason for ending a cycle whose scan may have read files of two commits.
 const MOVED_JUST_NOW: &str = "git moved HEAD just now";
 
@@ -89,7 +92,11 @@ impl View {
         // removed by a person, because git puts the files of HEAD into the work tree. A branch that went back removed
         // nothing.
         if !objects.went_forward_from(&agreed.commit).unwrap_or(false) {
-            return all(HOLD);
+            return if git.is_shallow() {
+                Err(SHALLOW.to_owned())
+            } else {
+                all(HOLD)
+            };
         }
         match in_neither(&objects, agreed, gone) {
             // The last sync was before the first commit.
@@ -167,6 +174,9 @@ impl GitView for View {
                 Ok(false) | Err(_) => None,
             },
         };
+        if start.is_none() && git.is_shallow() {
+            return Err(SHALLOW.to_owned());
+        }
         Ok(Since {
             contents: start.and_then(|start| contents_since(&objects, &start, &head, paths).ok()),
             by_own_commits: by_own_commits.unwrap_or_default(),

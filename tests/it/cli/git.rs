@@ -385,3 +385,30 @@ fn a_version_that_a_person_restores_is_no_reset_of_git() {
     kb.run(&["restore", "start/n2.html", "--yes"]).exits(0);
     assert_eq!(text(), before);
 }
+
+#[test]
+fn holds_in_a_shallow_clone_name_the_depth() {
+    let (service, kb) = mirror_with("main");
+    kb.edit("start/n2.html", "---\n<p>", "---\n<p>Later. ");
+    commit(&kb, "later");
+    kb.run(&["sync"]).exits(0);
+    git(&kb, &["revert", "--no-edit", "HEAD"]);
+    git(&kb, &["rm", "-q", "start/n3.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    // As in a CI job that keeps the state.
+    let from = format!("file://{}", kb.mirror().display());
+    git(&kb, &["clone", "-q", "--bare", &from, "../server"]);
+    let server = format!("file://{}/../server", kb.mirror().display());
+    git(&kb, &["clone", "-q", "--depth", "1", &server, "../job"]);
+    let (here, job) = (kb.mirror().join(".git"), kb.mirror().join("../job/.git"));
+    std::fs::remove_dir_all(&here).expect("removed");
+    std::fs::rename(job, here).expect("moved");
+    let ran = kb.run(&["sync"]).exits(3);
+    let told = ran
+        .stdout
+        .matches("this clone is shallow; `git fetch --unshallow`");
+    assert_eq!(told.count(), 2, "{ran:#?}");
+    git(&kb, &["fetch", "-q", "--unshallow"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}
