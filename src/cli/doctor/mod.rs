@@ -21,7 +21,7 @@ use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
     daemon::{
         control::DaemonStatus,
-        git::{self, Git},
+        git::{self, Git, objects::Objects},
     },
     engine::open,
     mirror::lock::Lock,
@@ -313,7 +313,16 @@ fn branch(config: &Config) -> Option<Check> {
             ..Check::failed("git", &git_head::refusal(&why))
         });
     }
-    let published = repositories.first()?.published.name()?;
+    let known = repositories.first()?;
+    let root = config
+        .roots()
+        .into_iter()
+        .find(|root| root.prefix == known.prefix)?;
+    if let Err(why) = Objects::around(&root.path).check() {
+        let check = Check::new("git", Verdict::Warning, why);
+        return Some(check.help("without git, deletions that git may have made are held"));
+    }
+    let published = known.published.name()?;
     let message = format!("branch {published} is published, and checked out");
     Some(Check::good("git", message))
 }

@@ -134,9 +134,9 @@ impl Objects {
         Ok(lost.is_empty())
     }
 
-    /// Returns whether HEAD has anything in the folder.
-    pub fn has_folder(&self) -> Result<bool, Unread> {
-        Ok(!self.ask(&["ls-tree", "-z", "HEAD"], b"")?.is_empty())
+    /// Returns why git refuses the repository, if git does.
+    pub fn check(&self) -> Result<(), Unread> {
+        self.ask(&["rev-parse", "--git-dir"], b"").map(drop)
     }
 
     fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
@@ -153,8 +153,10 @@ impl Objects {
         if ended.status.success() {
             return Ok(ended.out);
         }
-        let reason = ended.said.lines().next().unwrap_or_default();
-        Err(failed(reason))
+        // Git's remedy is in the last line.
+        let lines = ended.said.lines().map(str::trim);
+        let said: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        Err(failed(&said.join(" ")))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -247,6 +249,6 @@ mod tests {
         let paths = BTreeSet::from(["README.md".to_owned()]);
         assert_eq!(late.files("HEAD", &paths), Err(LATE.to_owned()));
         assert_eq!(late.went_forward_from("HEAD"), Err(LATE.to_owned()));
-        assert_eq!(late.has_folder(), Err(LATE.to_owned()));
+        assert_eq!(late.check(), Err(LATE.to_owned()));
     }
 }

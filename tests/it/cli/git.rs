@@ -412,3 +412,24 @@ fn holds_in_a_shallow_clone_name_the_depth() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 3);
 }
+
+#[test]
+fn a_repository_that_git_refuses_is_reported_with_the_remedy_of_git() {
+    let (service, mut kb) = mirror_with("main");
+    // Git has this variable for its own tests.
+    kb.write(
+        "bin/git",
+        "#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec /usr/bin/git \"$@\"\n",
+    );
+    let bin = kb.mirror().join("bin");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("git"), mode).expect("set");
+    kb.set("PATH", &format!("{}:/usr/bin:/bin", bin.display()));
+    let remedy = "git config --global --add safe.directory";
+    let ran = kb.run(&["doctor"]).exits(0);
+    assert!(ran.stdout.contains(remedy), "{ran:#?}");
+    kb.remove("start/n1.html");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains(remedy), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+}
