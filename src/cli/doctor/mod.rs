@@ -33,7 +33,7 @@ use crate::{
     },
 };
 use serde::Serialize;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -178,6 +178,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
         checks.push(lock(&root));
     }
     checks.extend(branch(config));
+    checks.extend(nested(config));
     checks.extend(copies(config));
     let is_away = checks
         .iter()
@@ -304,7 +305,28 @@ fn state(config: &Config, root: &Root) -> Check {
     }
 }
 
-/// Checks that the published branch is checked out; `None`: there is no published branch.
+/// Warns about categories in repositories of their own.
+fn nested(config: &Config) -> Vec<Check> {
+    let roots = config.roots().into_iter();
+    let folders = roots.flat_map(|root| {
+        let store = open::known_state(config, &root).ok().flatten();
+        let categories = store.and_then(|store| store.categories().ok());
+        let folders = categories.unwrap_or_default().into_iter();
+        folders.filter_map(move |category| Some(root.path.join(category.folder?)))
+    });
+    let nested = folders.filter(|folder| folder.join(".git").exists());
+    let warning = |folder: PathBuf| {
+        let message = format!(
+            "{} is a repository of its own, and kbsync does not look at its branch, its stashes and its unfinished merges",
+            folder.display()
+        );
+        Check::new("git", Verdict::Warning, message)
+            .help("keep the category in the repository of the mirror")
+    };
+    nested.map(warning).collect()
+}
+
+/// Checks that the published branch is checked out, and that git answers; `None`: there is no published branch.
 fn branch(config: &Config) -> Option<Check> {
     let repositories = git_head::look(config);
     if let Some(why) = git::not_published(&config.options.git_branch, &repositories) {

@@ -433,3 +433,15 @@ fn a_repository_that_git_refuses_is_reported_with_the_remedy_of_git() {
     assert!(ran.stdout.contains(remedy), "{ran:#?}");
     assert_eq!(left(&service), 4);
 }
+
+#[test]
+fn f091_doctor_warns_about_a_category_that_is_a_repository_of_its_own() {
+    let (_service, kb) = mirror_with("main");
+    let warns = || {
+        let ran = kb.run(&["doctor"]).exits(0);
+        ran.stdout.contains("start is a repository of its own")
+    };
+    assert!(!warns());
+    git(&kb, &["init", "-q", "start"]);
+    assert!(warns());
+}
