@@ -62,6 +62,10 @@ impl<C: CycleRunner> EventLoop<C> {
             if self.state.stop_signals > 0 {
                 break Ended::Stopped;
             }
+            // A mirror that was removed is in no repository either, which would be a pause without an end.
+            if self.is_lost() {
+                break Ended::Lost;
+            }
             if std::mem::take(&mut self.state.reload) {
                 self.reload();
             }
@@ -76,9 +80,6 @@ impl<C: CycleRunner> EventLoop<C> {
             queue.judge(|due| cycles.drop_unchanged(due));
             let next = queue.next(now, |due| cycles.drop_unchanged(due));
             if let Some(next) = next {
-                if self.is_lost() {
-                    break Ended::Lost;
-                }
                 // The queue of events can overflow because of kbsync's own writes.
                 if next.only_if_changed && self.cycles.is_as_recorded() {
                     tracing::info!("events were lost, but no file has changed");

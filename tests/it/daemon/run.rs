@@ -555,6 +555,23 @@ fn f116_a_daemon_whose_lock_was_removed_leaves_the_mirror_to_others() {
 }
 
 #[test]
+fn a_daemon_whose_mirror_was_moved_away_with_its_repository_ends() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    let settings = kb.read("kbsync.yaml") + "git: {branch: main}\n";
+    kb.write("kbsync.yaml", &settings);
+    let mut daemon = Daemon::start(&kb, &[]);
+    let mirror = kb.mirror();
+    std::fs::rename(&mirror, mirror.with_file_name("moved")).expect("moved");
+    assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
+    until("its last words", || {
+        daemon.log().contains("removed or replaced")
+    });
+    assert!(!daemon.log().contains("paused"), "{}", daemon.log());
+}
+
+#[test]
 fn f091_what_a_sparse_checkout_leaves_out_is_held_by_the_daemon() {
     let service = Service::start();
     let kb = mirror(&service);
