@@ -40,6 +40,12 @@ pub trait GitView: Send + Sync {
         Ok(Contents::new())
     }
 
+    /// Returns the files among these that git converts with a filter, each with the reason for people: their commits
+    /// cannot be compared with the files.
+    fn filtered(&self, _paths: &BTreeSet<String>) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
     /// Returns the history of these files since both sides last agreed.
     ///
     /// # Errors

@@ -25,6 +25,9 @@ pub const NOT_COMMITTED: &str = "gone, and not committed when last synced, so `g
 pub const UNKNOWN: &str = "gone, and no earlier sync recorded git's HEAD, so git may have removed the files: \
                            `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
+/// The reason of a hold: the commits have another form of the file.
+pub const FILTERED: &str = "the file passes through a filter of git, such as LFS, so kbsync cannot compare it with a commit";
+
 /// The reason of a hold: the work tree is a sparse checkout (failures row 91).
 pub const SPARSE: &str = "gone, and git leaves files out of this work tree (sparse checkout), which may be the reason: \
                           `git sparse-checkout disable` brings such files back, `kbsync approve` deletes on the service";

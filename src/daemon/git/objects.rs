@@ -139,6 +139,21 @@ impl Objects {
         self.ask(&["rev-parse", "--git-dir"], b"").map(drop)
     }
 
+    /// Returns those of the paths to which git attaches a filter, as for large files.
+    pub fn filtered(&self, paths: &BTreeSet<String>) -> Result<BTreeSet<String>, Unread> {
+        let mut input = String::new();
+        for path in paths {
+            input.push_str(path);
+            input.push('\0');
+        }
+        let answer = self.ask(&["check-attr", "--stdin", "-z", "filter"], input.as_bytes())?;
+        let answer = String::from_utf8_lossy(&answer);
+        let words: Vec<&str> = answer.split('\0').collect();
+        let entries = words.chunks_exact(3);
+        let filtered = entries.filter(|entry| !["unspecified", "unset"].contains(&entry[2]));
+        Ok(filtered.map(|entry| entry[0].to_owned()).collect())
+    }
+
     fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
         let command = self.command(arguments);
         let ended = programs::run(command, Some(input), LIMIT, self.deadline);

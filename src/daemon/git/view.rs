@@ -4,7 +4,7 @@
 //! cycle before anything is sent, so the other answers need not notice the move. Nothing is written.
 
 use super::{
-    Git, GitState, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
+    FILTERED, Git, GitState, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
     objects::{Objects, Unread},
 };
 use crate::engine::{Checkout, Contents, GitView, Since};
@@ -151,6 +151,15 @@ impl GitView for View {
             contents.insert(path, content);
         })?;
         Ok(contents)
+    }
+
+    fn filtered(&self, paths: &BTreeSet<String>) -> BTreeMap<String, String> {
+        let (paths, why) = match Objects::around(&self.folder).filtered(paths) {
+            Ok(filtered) => (filtered, FILTERED.to_owned()),
+            Err(error) => (paths.clone(), error),
+        };
+        let paths = paths.into_iter();
+        paths.map(|path| (path, why.clone())).collect()
     }
 
     fn committed_since(&self, paths: &BTreeSet<String>) -> Result<Since, String> {

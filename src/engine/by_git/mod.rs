@@ -4,7 +4,8 @@
 //! committed since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content
 //! aside, perhaps for a `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the
 //! file is an edit; so is a file whose content comes from a commit made here. If git cannot say, a file with an older
-//! version, or one that was held as behind, counts as behind. The rule is the same for articles and `_category.yaml`.
+//! version, or one that was held as behind, counts as behind; an older version of a file with a filter of git (LFS)
+//! always does, because the commits have another form of it. The rule is the same for articles and `_category.yaml`.
 //!
 //! A file is a *duplicate* when git brought it back to a former place of an article or a category: the committed file
 //! has an id whose file is elsewhere now. A copy that a person committed here is intended. If git cannot say, a copy is
@@ -93,7 +94,10 @@ pub(super) fn by_git(
     let committed = git.committed(&paths);
     let mut duplicates = Vec::new();
     if let Ok(committed) = &committed {
-        changed.retain(|file| file.is_in(committed));
+        let all = changed.into_iter();
+        let (same, other) = all.partition(|file| file.is_in(committed));
+        changed = same;
+        hold_filtered(store, git, &other, observed, &mut found)?;
         // HEAD still has the file: a person removed it, not a pull.
         removals.retain(|(path, _)| !committed.contains_key(path));
         duplicates.extend(created.into_iter().filter_map(|(action, path)| {
@@ -118,7 +122,8 @@ pub(super) fn by_git(
     for file in &changed {
         let is_older = is_older(store, file)?;
         let was_held = held.iter().any(|held| {
-            held.rule == Some(HoldRule::Behind) && held.is_about(file.action.id, &file.action.path)
+            held.rule == Some(HoldRule::Behind)
+                && held.fingerprint == Some(file.action.fingerprint())
         });
         // Without an answer from git only suspicious files are held. Otherwise every file from a pull would be held on
         // a machine without git.
@@ -141,6 +146,34 @@ pub(super) fn by_git(
         }
     }
     Ok(found)
+}
+
+/// Holds older versions of files that no commit has in the files' form. One request to git, and none without such a
+/// file.
+fn hold_filtered(
+    store: &Store,
+    git: &dyn GitView,
+    files: &[Changed<'_>],
+    observed: &Observation,
+    found: &mut ByGit,
+) -> anyhow::Result<()> {
+    let mut older = Vec::new();
+    for file in files {
+        if is_older(store, file)? {
+            older.push(file);
+        }
+    }
+    if older.is_empty() {
+        return Ok(());
+    }
+    let filtered = git.filtered(&paths_of(older.iter().copied()));
+    for file in older {
+        if let Some(why) = filtered.get(&file.places[0].to_string()) {
+            let reason = file.reason(Some(why), observed);
+            found.behind.insert(file.action.fingerprint(), reason);
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether the newest version of a removed file is in no commit.
@@ -284,8 +317,8 @@ fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<St
 }
 
 /// The places of files now and in the base.
-fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
-    let places = files.iter().flat_map(|file| &file.places);
+fn paths_of<'f, 'a: 'f>(files: impl IntoIterator<Item = &'f Changed<'a>>) -> BTreeSet<String> {
+    let places = files.into_iter().flat_map(|file| &file.places);
     places.map(ToString::to_string).collect()
 }
 

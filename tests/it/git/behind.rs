@@ -851,3 +851,38 @@ fn f087_the_id_lines_of_new_files_want_to_be_committed_and_a_sync_says_so_once()
     assert!(ran.stdout.contains("start/six.html"), "{ran:#?}");
     assert!(!ran.stdout.contains(WANTED), "{ran:#?}");
 }
+
+#[test]
+fn f087_f090_where_a_filter_of_git_changes_the_files_what_went_back_waits() {
+    let team = Team::new();
+    for (key, words) in [("clean", "s/Old/Stored/"), ("smudge", "s/Stored/Old/")] {
+        let filter = format!("sed {words}");
+        team.c.git(&["config", &format!("filter.f.{key}"), &filter]);
+    }
+    team.c.0.write(".gitattributes", "*.html filter=f\n");
+    team.c.git(&["add", "--renormalize", "."]);
+    team.c.git(&["add", "-A"]);
+    team.c.commit();
+    team.c.sync(0);
+    dashboard(&team, "<p>New.</p>");
+    team.c.sync(0);
+    team.c.git(&["checkout", "-q", "."]);
+    assert!(team.c.has("Old."));
+    for _cycle in 0..2 {
+        let ran = team.c.sync(3);
+        assert!(
+            ran.stdout.replace('\n', " ").contains("a filter of git"),
+            "{ran:#?}"
+        );
+        assert_eq!(team.live(), "<p>New.</p>");
+    }
+    // An edit is an edit, and the named way out works.
+    team.c.0.edit("start/two.html", "Old.", "Mine.");
+    let ran = team.c.sync(3);
+    assert!(ran.stdout.contains("start/two.html"), "{ran:#?}");
+    let two = team.service.sandbox.articles();
+    assert!(two.iter().any(|article| article.text == "<p>Mine.</p>"));
+    team.c.0.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(team.live(), "<p>Old.</p>");
+    team.c.sync(0);
+}
