@@ -139,6 +139,11 @@ impl Objects {
         self.ask(&["rev-parse", "--git-dir"], b"").map(drop)
     }
 
+    /// Returns whether HEAD has anything in the folder.
+    pub fn has_folder(&self) -> Result<bool, Unread> {
+        Ok(!self.ask(&["ls-tree", "-z", "HEAD"], b"")?.is_empty())
+    }
+
     /// Returns those of the paths to which git attaches a filter, as for large files.
     pub fn filtered(&self, paths: &BTreeSet<String>) -> Result<BTreeSet<String>, Unread> {
         let mut input = String::new();

@@ -76,9 +76,9 @@ impl View {
         };
         let objects = Objects::around(&self.folder);
         if !git.moved(agreed, now) {
-            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. If HEAD
-            // has nothing of this folder, none of the removals is git's; and before the first commit, git has no reason
-            // to remove files.
+            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. In a
+            // folder of which HEAD has nothing, and before the first commit, every removal would be held: there a person
+            // is the likelier cause.
             if agreed.commit.is_empty() || !objects.has_folder()? {
                 return none;
             }
