@@ -310,10 +310,15 @@ fn created_at(action: &Action) -> Option<Place> {
 fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<String> {
     if matches!(action.step, Step::CreateCategory { .. }) {
         let id = CategoryDocument::parse(bytes).ok()?.id()?;
-        return observed.base.categories.get(&id)?.folder.clone();
+        let recorded = observed.base.categories.get(&id)?.folder.as_ref()?;
+        let here = observed.paired.categories.get(&id);
+        return Some(here.map_or(recorded, |here| &here.folder).clone());
     }
     let id = Document::parse_leniently(bytes).ok()?.id()?;
-    Some(observed.row(id)?.place.to_string())
+    let recorded = &observed.row(id)?.place;
+    // A person may have renamed the file or its folder just now.
+    let here = observed.paired.files.get(&id);
+    Some(here.map_or(recorded, |here| &here.place).to_string())
 }
 
 /// The places of files now and in the base.

@@ -192,6 +192,18 @@ fn f087_approve_lists_a_file_which_git_brought_back_as_one_more_article() {
 }
 
 #[test]
+fn f087_the_reason_for_a_file_under_the_old_name_of_its_folder_names_the_new_one() {
+    let team = Team::new();
+    rename(&team, "start", "begin");
+    let text = team.c.0.read("begin/one.html");
+    team.c.0.write(ONE, &text);
+    let told = held(&team);
+    for place in ["its category is now at begin:", "is now at begin/one.html:"] {
+        assert!(told.contains(place), "{told}");
+    }
+}
+
+#[test]
 fn f087_an_old_text_stays_held_under_a_new_name() {
     for folder in [false, true] {
         let team = Team::new();
