@@ -227,8 +227,9 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
     let found = history::at_path(&store, &path)?;
     if found.is_empty() && part.root.path.join(&path).is_file() {
         return Err(Failure::usage(
-            format!("{name} was never synced"),
-            "`kbsync status` says whether it waits for something; `kbsync sync` syncs it",
+            format!("{name} was never synced under this path"),
+            "`kbsync sync` syncs an article's file, and `kbsync status` shows what waits; of a file that was moved just now, \
+             name the article's id",
         ));
     }
     Ok((!found.is_empty()).then(|| spec(part, store, Some(path), found)))

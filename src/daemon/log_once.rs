@@ -6,7 +6,7 @@ use super::job::CycleOutcome;
 use crate::engine::reasons::{common_reason, in_groups};
 use crate::engine::report::{Line, Status};
 use crate::model::{ArticleId, Side};
-use crate::reconcile::plan::{HoldRule, Kind};
+use crate::reconcile::plan::Kind;
 use std::collections::HashSet;
 
 /// The issues that are in the log.
@@ -24,8 +24,6 @@ struct Issue {
     path: String,
     id: Option<ArticleId>,
     reason: Option<String>,
-    /// The rule that holds the action.
-    rule: Option<HoldRule>,
 }
 
 impl Issue {
@@ -37,7 +35,6 @@ impl Issue {
             path: line.path.clone(),
             id: line.id,
             reason: line.reason.clone(),
-            rule: line.rule,
         }
     }
 
@@ -53,10 +50,6 @@ impl Issue {
             "{}",
             self.message
         );
-        if let Some(rule) = self.rule {
-            // For developers: docs/architecture.md has the file of each rule. The record above has a documented form.
-            tracing::debug!(path = self.path, ?rule, "held by this rule");
-        }
     }
 }
 
@@ -64,6 +57,12 @@ impl LogOnce {
     /// Logs the new issues of a cycle. A `complete` cycle looked at everything, so an issue that is not reported is
     /// over.
     pub(super) fn log(&mut self, outcome: &CycleOutcome, complete: bool) {
+        for line in &outcome.report.actions {
+            if let Some(rule) = line.rule {
+                // For developers: docs/architecture.md has the file of each rule.
+                tracing::debug!(path = line.path, ?rule, "held by this rule");
+            }
+        }
         let found = open_issues(outcome);
         for (issue, more) in &found {
             if !self.logged.contains(issue) {
@@ -92,7 +91,6 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
                 path: problem.path.clone(),
                 id: problem.id,
                 reason: None,
-                rule: None,
             };
             (issue, 0)
         }));

@@ -173,8 +173,8 @@ fn sticky_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, ArticleId)> {
         .collect()
 }
 
-/// Returns whether a parked action stays parked. A refusal expires after a day. An article that exists and cannot be
-/// read waits for a person: its address may have changed, and a second POST would create a duplicate.
+/// Returns whether a parked action stays parked. A refusal expires after a day. What a POST without a response may have
+/// made waits for a person: a second POST could create it twice.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
     parked.is_for_person || parked.at.is_recent(now, REFUSAL_EXPIRES)
 }

@@ -56,7 +56,7 @@ impl SeenAt {
         wall.max(self.at.elapsed())
     }
 
-    /// Returns whether the moment is less than `window` ago. A window of zero has no moments.
+    /// Returns whether the moment is at most `window` ago. A window of zero has no moments.
     pub(super) fn is_within(self, window: Duration) -> bool {
         !window.is_zero() && self.age() <= window
     }

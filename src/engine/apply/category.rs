@@ -46,7 +46,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     if error.kind == ErrorKind::Refused {
         error.message = format!(
             "{}; if the workspace has a category \"{}\", which the API does not list, put its id into \
-             {folder}/{CATEGORY_FILE}",
+             {folder}/{CATEGORY_FILE}; if it has none, edit that file, and kbsync tries again",
             error.message, version.slug
         );
         // The try that was lost may have made the category: only a person can find out.

@@ -62,8 +62,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .iter()
         .filter(|action| ready(action) && action.sends())
         .count();
-    // The base has only some rows, so a listing cannot be compared with it: no listing is made, however long the cycle
-    // takes.
+    // The base has only some rows, so a listing cannot be compared with it: GETs are made, however long the cycle takes.
     let listing_uses = (observed.extent != Extent::All).then_some(0);
     let mut state = ApplyState {
         observed,

@@ -122,8 +122,7 @@ pub(super) fn by_git(
     for file in &changed {
         let is_older = is_older(store, file)?;
         let was_held = held.iter().any(|held| {
-            held.rule == Some(HoldRule::Behind)
-                && held.fingerprint == Some(file.action.fingerprint())
+            held.rule == Some(HoldRule::Behind) && held.is_about(file.action.id, &file.action.path)
         });
         // Without an answer from git only suspicious files are held. Otherwise every file from a pull would be held on
         // a machine without git.

@@ -49,7 +49,7 @@ use std::sync::Arc;
 struct Mirror {
     /// The index, while the differences from it are enough.
     index: Option<Index>,
-    /// The base: without articles where there is an index.
+    /// The base: where there is an index, without articles until the differences are known.
     base: Base,
     scanned: Scanned,
     in_motion: InMotion,
@@ -189,7 +189,7 @@ fn look_at_mirror<S: Service, D: Disk>(
         mirror.use_all_rows(engine)?;
     }
     if mirror.index.is_none() {
-        // The listing is compared with all rows, which are final only now.
+        // The listing reads the rows that this leaves.
         mirror.finish(engine)?;
     }
     Ok(Some(mirror))

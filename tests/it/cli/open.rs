@@ -30,9 +30,10 @@ fn an_article_without_a_page_is_refused() {
         .exits(1)
         .complains("has no public page", "hidden");
     kb.write("start/two.html", "---\ntitle: Two\n---\n<p>Two.</p>\n");
-    kb.run(&["open", "start/two.html"])
-        .exits(2)
-        .complains("start/two.html was never synced", "`kbsync sync` syncs it");
+    kb.run(&["open", "start/two.html"]).exits(2).complains(
+        "was never synced under this path",
+        "`kbsync sync` syncs an article's file",
+    );
     kb.run(&["open", "start"])
         .exits(2)
         .complains("start is a folder", "name a file in it");
