@@ -1,28 +1,25 @@
 //! `kbsync doctor`: finds faults, and names the remedy of each.
 //!
 //! All checks run even after a fault. The command changes nothing, and sends one request for each workspace. `machine`
-//! checks the operating system; the other checks use kbsync's own modules.
+//! checks the operating system, `git` the repositories; the other checks use kbsync's own modules.
 
 mod daemon;
+mod git;
 mod machine;
 
 use super::{
-    ExitCode, Outcome, conflict_copies,
+    ExitCode, Outcome,
     connect::connect,
     consent,
     context::Context,
     counts::{grouped, several},
     failure::Failure,
-    git_head,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
     via_daemon,
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
-    daemon::{
-        control::DaemonStatus,
-        git::{self, Git, objects::Objects},
-    },
+    daemon::control::DaemonStatus,
     engine::open,
     mirror::lock::Lock,
     model::time::wait_in_words,
@@ -33,7 +30,7 @@ use crate::{
     },
 };
 use serde::Serialize;
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 /// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -177,9 +174,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
         checks.push(state(config, &root));
         checks.push(lock(&root));
     }
-    checks.extend(branch(config));
-    checks.extend(nested(config));
-    checks.extend(copies(config));
+    checks.extend(git::checks(config));
     let is_away = checks
         .iter()
         .any(|check| check.name == "service" && check.code == ExitCode::Retry);
@@ -303,62 +298,6 @@ fn state(config: &Config, root: &Root) -> Check {
         },
         Err(error) => Check::failed("state", &error.into()),
     }
-}
-
-/// Warns about categories in repositories of their own.
-fn nested(config: &Config) -> Vec<Check> {
-    let roots = config.roots().into_iter();
-    let folders = roots.flat_map(|root| {
-        let store = open::known_state(config, &root).ok().flatten();
-        let categories = store.and_then(|store| store.categories().ok());
-        let folders = categories.unwrap_or_default().into_iter();
-        folders.filter_map(move |category| Some(root.path.join(category.folder?)))
-    });
-    let nested = folders.filter(|folder| folder.join(".git").exists());
-    let warning = |folder: PathBuf| {
-        let message = format!(
-            "{} is a repository of its own, and kbsync does not look at its branch, its stashes and its unfinished merges",
-            folder.display()
-        );
-        Check::new("git", Verdict::Warning, message)
-            .help("keep the category in the repository of the mirror")
-    };
-    nested.map(warning).collect()
-}
-
-/// Checks that the published branch is checked out, and that git answers; `None`: there is no published branch.
-fn branch(config: &Config) -> Option<Check> {
-    let repositories = git_head::look(config);
-    if let Some(why) = git::not_published(&config.options.git_branch, &repositories) {
-        return Some(Check {
-            result: Verdict::Warning,
-            ..Check::failed("git", &git_head::refusal(&why))
-        });
-    }
-    let known = repositories.first()?;
-    let root = config
-        .roots()
-        .into_iter()
-        .find(|root| root.prefix == known.prefix)?;
-    if let Err(why) = Objects::around(&root.path).check() {
-        let check = Check::new("git", Verdict::Warning, why);
-        return Some(check.help("without git, deletions that git may have made are held"));
-    }
-    let published = known.published.name()?;
-    let message = format!("branch {published} is published, and checked out");
-    Some(Check::good("git", message))
-}
-
-/// Checks that git ignores conflict copies; `None`: the mirror is in no repository.
-fn copies(config: &Config) -> Option<Check> {
-    let mirror = config.mirror.canonicalize().ok()?;
-    Git::find(&mirror)?;
-    let Some(exclude) = conflict_copies::committed_by(&mirror) else {
-        return Some(Check::good("git-ignore", "git ignores conflict copies"));
-    };
-    let message = "git would commit conflict copies (NAME.conflict.html)";
-    let check = Check::new("git-ignore", Verdict::Warning, message);
-    Some(check.help(conflict_copies::command(&exclude)))
 }
 
 fn lock(root: &Root) -> Check {
