@@ -237,6 +237,8 @@ fn an_article_waits_for_the_name_of_its_folder_and_says_so() {
     ] {
         assert!(ran.stdout.contains(told), "{told}: {ran:#?}");
     }
+    // The folder has no `_category.yaml` that could be corrected.
+    assert!(ran.stdout.contains("! a  b: the folder's name"), "{ran:#?}");
 }
 
 /// The service may hold texts above its own limits. They count only for what kbsync would send.

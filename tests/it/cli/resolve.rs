@@ -50,6 +50,26 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
 }
 
 #[test]
+fn a_conflict_of_categories_names_their_folders() {
+    let service = Service::empty();
+    let [start, guide, faq] = ["start", "guide", "faq"].map(|slug| service.category(slug));
+    let one = service.article(start, "one", "<p>One.</p>");
+    service.article(guide, "two", "<p>Two.</p>");
+    service.article(faq, "three", "<p>Three.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let place = |path: &str| kb.mirror().join(path);
+    std::fs::rename(place("start/one.html"), place("guide/one.html")).expect("moved");
+    service
+        .sandbox
+        .edit(one, |article| article.category_id = faq);
+    let ran = kb.run(&["sync"]).exits(3);
+    for told in ["yours:   category: guide", "theirs:  category: faq"] {
+        assert!(ran.stdout.contains(told), "{told}: {ran:#?}");
+    }
+}
+
+#[test]
 fn edited_copies_stay_and_each_newer_version_gets_the_next_name() {
     let (service, kb, one, _) = in_conflict();
     let mut copies = vec![COPY.to_owned()];
