@@ -62,14 +62,17 @@ impl<C: CycleRunner> EventLoop<C> {
             if self.state.stop_signals > 0 {
                 break Ended::Stopped;
             }
-            // A mirror that was removed is in no repository either, which would be a pause without an end.
-            if self.is_lost() {
-                break Ended::Lost;
-            }
             if std::mem::take(&mut self.state.reload) {
                 self.reload();
             }
-            self.check_git();
+            let setting = &self.state.work_queue.settings().git_branch;
+            let repositories = self.cycles.repositories(setting);
+            // Asked after that look: a mirror that was moved away is in no repository, which would be a pause
+            // without an end.
+            if self.is_lost() {
+                break Ended::Lost;
+            }
+            self.state.set_git(repositories);
             self.state.refuse_commands();
             self.refuse_other_settings();
             let now = self.state.now();
@@ -272,12 +275,6 @@ impl<C: CycleRunner> EventLoop<C> {
             let refusal = why.take().unwrap_or_default();
             command.respond(Response::Failed(refusal));
         }
-    }
-
-    fn check_git(&mut self) {
-        let setting = &self.state.work_queue.settings().git_branch;
-        let found = self.cycles.repositories(setting);
-        self.state.set_git(found);
     }
 
     fn reload(&mut self) {

@@ -79,6 +79,8 @@ struct Script {
     reload: Option<Result<Options, String>>,
     heads: BTreeMap<String, Head>,
     branches: BTreeMap<String, String>,
+    /// Whether the workspaces' folders are moved away before the next look at their repositories.
+    moves_away: bool,
     /// Whether a scan finds the files as recorded in the state.
     as_recorded: bool,
     /// Whether the scans are incomplete.
@@ -307,6 +309,11 @@ impl CycleRunner for Fake {
     fn repositories(&self, setting: &PublishedBranch) -> Vec<Known> {
         let script = self.script.lock().expect("script");
         let trees = self.trees.iter();
+        if script.moves_away {
+            for (_, folder) in trees.clone() {
+                std::fs::remove_dir_all(folder).ok();
+            }
+        }
         let folders = trees.map(|(prefix, folder)| (prefix.as_str(), folder.as_path()));
         git::look(folders, setting, |prefix| Remembered {
             head: script.heads.get(prefix).cloned(),
@@ -319,7 +326,9 @@ impl CycleRunner for Fake {
     }
 
     fn lost_mirror(&self) -> Option<String> {
-        None
+        let mut trees = self.trees.iter();
+        let (_, lost) = trees.find(|(_, folder)| !folder.exists())?;
+        Some(format!("{} is lost", lost.display()))
     }
 
     fn reload(&mut self) -> Result<Options, String> {
@@ -1572,6 +1581,20 @@ async fn f086_nothing_is_done_while_git_works() {
             );
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mirror_that_is_moved_away_during_a_look_at_git_is_lost_and_not_paused() {
+    let (_folder, stage) = on_branch("main", PublishedBranch::Named("main".to_owned()));
+    let (ended, paused) = stage
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.script.lock().expect("script").moves_away = true;
+            seconds(10).await;
+            bench.status.snapshot().queue.paused
+        })
+        .await;
+    assert_eq!((ended, paused), (Ended::Lost, None));
 }
 
 #[tokio::test(start_paused = true)]
