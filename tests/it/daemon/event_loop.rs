@@ -79,8 +79,8 @@ struct Script {
     reload: Option<Result<Options, String>>,
     heads: BTreeMap<String, Head>,
     branches: BTreeMap<String, String>,
-    /// Whether the workspaces' folders are moved away before the next look at their repositories.
-    moves_away: bool,
+    /// The folder that is removed right before the next look at the repositories.
+    removed_next: Option<PathBuf>,
     /// Whether a scan finds the files as recorded in the state.
     as_recorded: bool,
     /// Whether the scans are incomplete.
@@ -307,12 +307,10 @@ impl CycleRunner for Fake {
     }
 
     fn repositories(&self, setting: &PublishedBranch) -> Vec<Known> {
-        let script = self.script.lock().expect("script");
+        let mut script = self.script.lock().expect("script");
         let trees = self.trees.iter();
-        if script.moves_away {
-            for (_, folder) in trees.clone() {
-                std::fs::remove_dir_all(folder).ok();
-            }
+        if let Some(folder) = script.removed_next.take() {
+            std::fs::remove_dir_all(folder).expect("removed");
         }
         let folders = trees.map(|(prefix, folder)| (prefix.as_str(), folder.as_path()));
         git::look(folders, setting, |prefix| Remembered {
@@ -1585,11 +1583,11 @@ async fn f086_nothing_is_done_while_git_works() {
 
 #[tokio::test(start_paused = true)]
 async fn a_mirror_that_is_moved_away_during_a_look_at_git_is_lost_and_not_paused() {
-    let (_folder, stage) = on_branch("main", PublishedBranch::Named("main".to_owned()));
+    let (folder, stage) = on_branch("main", PublishedBranch::Named("main".to_owned()));
     let (ended, paused) = stage
         .play(|bench| async move {
             seconds(2).await;
-            bench.script.lock().expect("script").moves_away = true;
+            bench.script.lock().expect("script").removed_next = Some(folder.path().to_owned());
             seconds(10).await;
             bench.status.snapshot().queue.paused
         })
