@@ -123,8 +123,8 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     }
 }
 
-/// Holds the files that git reset to the committed version, or may have reset, unless the action is approved. A held
-/// file is neither sent nor overwritten, and causes no conflict. The hold ends when the file or the commit changes.
+/// Holds the files that git reset to the committed version, or may have reset, and edits of that version, unless the
+/// action is approved. A held file is neither sent nor overwritten, and causes no conflict.
 fn hold_behind(plan: &mut Plan, facts: &Facts) {
     if facts.git.behind.is_empty() {
         return;

@@ -123,7 +123,7 @@ pub enum HoldRule {
     MovedHead,
     /// Too many articles went back to older versions; released by `approve`.
     MassRollback,
-    /// The file went back to the version that git has committed; released by `approve`.
+    /// The file went back to the version that git has committed, or is an edit of it; released by `approve`.
     Behind,
     /// A restore failed to bring the file back; released by `approve`.
     Unrestored,

@@ -5,7 +5,8 @@
 //! aside, perhaps for a `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the
 //! file is an edit; so is a file whose content comes from a commit made here. If git cannot say, a file with an older
 //! version, or one that was held as behind, counts as behind; an older version of a file with a filter of git (LFS)
-//! always does, because the commits have another form of it. The rule is the same for articles and `_category.yaml`.
+//! always does, because the commits have another form of it. The rule is the same for articles and `_category.yaml`. An
+//! edit of such a file is held as well, if a colleague wrote the newer content (`edited`).
 //!
 //! A file is a *duplicate* when git brought it back to a former place of an article or a category: the committed file
 //! has an id whose file is elsewhere now. A copy that a person committed here is intended. If git cannot say, a copy is
@@ -15,13 +16,14 @@
 //! have seen that version. If git cannot say, every removal is unseen.
 
 mod content;
+mod duplicate;
+mod edited;
 
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
 use super::{Contents, GitView, Since};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Cause;
-use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::guard::ByGit;
@@ -30,6 +32,7 @@ use crate::reconcile::snapshot::Keep;
 use crate::state::StateResult;
 use crate::state::store::Store;
 use content::Content;
+use duplicate::{Duplicate, created_at};
 use std::collections::BTreeSet;
 
 /// The reason for holding removals by a commit, where the newest text is in no commit.
@@ -44,13 +47,6 @@ struct Changed<'a> {
     now: Content<'a>,
     /// The newest known version: of the base, or of the file when a conflict was recorded.
     newest: Content<'a>,
-}
-
-/// A file that would become a new article or category, but has the committed id of one that is elsewhere.
-struct Duplicate<'a> {
-    action: &'a Action,
-    path: String,
-    place_now: String,
 }
 
 /// Asks git for the committed contents of a plan's files and, where needed, for their history.
@@ -92,24 +88,26 @@ pub(super) fn by_git(
         found.removed.extend(judged);
     }
     let committed = git.committed(&paths);
-    let mut duplicates = Vec::new();
+    let (mut duplicates, mut edited) = (Vec::new(), Vec::new());
     if let Ok(committed) = &committed {
         let all = changed.into_iter();
-        let (same, other) = all.partition(|file| file.is_in(committed));
+        let (same, other): (_, Vec<_>) = all.partition(|file| file.is_in(committed));
         changed = same;
         hold_filtered(store, git, &other, observed, &mut found)?;
+        for file in other {
+            if let Some(reason) = file.reason_as_edit(store, committed, observed)? {
+                edited.push((file, reason));
+            }
+        }
         // HEAD still has the file: a person removed it, not a pull.
         removals.retain(|(path, _)| !committed.contains_key(path));
-        duplicates.extend(created.into_iter().filter_map(|(action, path)| {
-            let place_now = place_now(committed.get(&path)?, action, observed)?;
-            Some(Duplicate {
-                action,
-                path,
-                place_now,
-            })
+        let created = created.into_iter();
+        duplicates.extend(created.filter_map(|(action, path)| {
+            let bytes = committed.get(&path)?;
+            Duplicate::find(action, path, bytes, observed)
         }));
     }
-    let mut paths = paths_of(&changed);
+    let mut paths = paths_of(changed.iter().chain(edited.iter().map(|(file, _)| file)));
     paths.extend(duplicates.iter().map(|one| one.path.clone()));
     paths.extend(removals.iter().map(|(path, _)| path.clone()));
     let since = match &committed {
@@ -133,6 +131,12 @@ pub(super) fn by_git(
         };
         if is_behind {
             let reason = file.reason(since.as_ref().err(), observed);
+            found.behind.insert(file.action.fingerprint(), reason);
+        }
+    }
+    for (file, reason) in edited {
+        let is_settled = |since: &Since| !file.is_behind(since, true, true);
+        if !since.as_ref().is_ok_and(is_settled) {
             found.behind.insert(file.action.fingerprint(), reason);
         }
     }
@@ -205,21 +209,6 @@ fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
     })
 }
 
-impl Duplicate<'_> {
-    fn reason(&self) -> String {
-        let (subject, file) = if matches!(self.action.step, Step::CreateCategory { .. }) {
-            ("category", "folder")
-        } else {
-            ("article", "file")
-        };
-        format!(
-            "git brought this {file} back from a commit (git checkout, git stash?), but its {subject} is now at {}: remove \
-             this {file} and commit the move; `kbsync approve` creates a second {subject} from this {file} instead",
-            quoted(&self.place_now)
-        )
-    }
-}
-
 impl Changed<'_> {
     /// Returns the reason for a hold. `git_error`: why git could not be asked.
     fn reason(&self, git_error: Option<&String>, observed: &Observation) -> String {
@@ -268,7 +257,7 @@ impl Changed<'_> {
         places.any(|path| (committed.get(&path)).is_some_and(|bytes| self.now.is_in(bytes, now)))
     }
 
-    /// Returns whether a file that is as committed is behind: no commit has the newest known version, under the file's
+    /// Returns whether a file that is as committed, or an edit of it, is behind: no commit has the newest known version, under the file's
     /// old or new name. `is_older`: the history has the file's version.
     fn is_behind(&self, since: &Since, is_older: bool, is_suspicious: bool) -> bool {
         let [now, newest] = &self.places;
@@ -287,37 +276,6 @@ impl Changed<'_> {
             contents.any(|bytes| self.newest.is_in(bytes, place))
         })
     }
-}
-
-/// Returns the file from which an action creates an article or a category.
-fn created_at(action: &Action) -> Option<Place> {
-    if let Step::CreateArticle {
-        place,
-        instead_of: None,
-        ..
-    } = &action.step
-    {
-        return Some(place.clone());
-    }
-    let Step::CreateCategory { folder, .. } = &action.step else {
-        return None;
-    };
-    Some(Place::new(folder, CATEGORY_FILE))
-}
-
-/// Returns the present place of the article or category in a committed file.
-fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<String> {
-    if matches!(action.step, Step::CreateCategory { .. }) {
-        let id = CategoryDocument::parse(bytes).ok()?.id()?;
-        let recorded = observed.base.categories.get(&id)?.folder.as_ref()?;
-        let here = observed.paired.categories.get(&id);
-        return Some(here.map_or(recorded, |here| &here.folder).clone());
-    }
-    let id = Document::parse_leniently(bytes).ok()?.id()?;
-    let recorded = &observed.row(id)?.place;
-    // A person may have renamed the file or its folder just now.
-    let here = observed.paired.files.get(&id);
-    Some(here.map_or(recorded, |here| &here.place).to_string())
 }
 
 /// The places of files now and in the base.

@@ -44,17 +44,21 @@ pub(in crate::engine) fn replaced(
     words: &CategoryVersion,
 ) -> StateResult<bool> {
     let versions = store.versions(&Subject::category(id))?;
-    let said = |kept: &StoredVersion| {
-        let said = &kept.seen.version;
-        said.title == words.name
-            && said.slug == words.slug
-            && said.introtext == words.description
-            && said.keywords == words.meta_description
-    };
     // The newest comes first.
     let mut versions = versions.iter();
-    let newer = versions.any(|kept| was_here(kept) && !said(kept));
-    Ok(newer && versions.any(said))
+    let newer = versions.any(|kept| was_here(kept) && self::words(kept) != *words);
+    Ok(newer && versions.any(|kept| self::words(kept) == *words))
+}
+
+/// Returns the words of a stored version.
+pub(in crate::engine) fn words(kept: &StoredVersion) -> CategoryVersion {
+    let version = &kept.seen.version;
+    CategoryVersion {
+        name: version.title.clone(),
+        slug: version.slug.clone(),
+        description: version.introtext.clone(),
+        meta_description: version.keywords.clone(),
+    }
 }
 
 /// Returns the last text of the file in the mirror; in this folder, if given.

@@ -119,6 +119,17 @@ impl Stretch<'_> {
         })
     }
 
+    /// Returns whether only the second side changed the stretch.
+    pub(super) fn is_only_theirs(&self) -> bool {
+        self.sides[0].is_empty()
+    }
+
+    /// Returns whether both sides made the same change.
+    pub(super) fn is_agreed(&self, base: &[Token]) -> bool {
+        let [ours, others] = self.renditions(base);
+        self.sides.iter().all(|side| !side.is_empty()) && ours == others
+    }
+
     /// Returns the units with both sides' changes: those of the only changed side, or equal changes of both sides.
     /// `None`: the sides clash.
     pub(super) fn merged(&self, base: &[Token]) -> Option<Vec<Token>> {

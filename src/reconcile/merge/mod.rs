@@ -17,12 +17,14 @@
 mod ambiguity;
 mod blocks;
 mod hunks;
+mod shared;
 
 use crate::model::html;
 use ambiguity::Counts;
 pub use blocks::{Block, BlockClash, blocks, join, merge_union};
 use hunks::{hunks, stretches};
 use imara_diff::{Interner, Token};
+pub use shared::Shared;
 use std::fmt;
 
 /// The outcome of a merge.

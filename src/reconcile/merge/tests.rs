@@ -950,3 +950,56 @@ fn a_text_in_conflict_is_cut_where_both_sides_changed_it() {
         "{cut:?}"
     );
 }
+
+#[test]
+fn an_edit_shows_which_of_two_versions_it_was_made_of() {
+    let check = |older: &str, newer: &str, edits: &[(&str, bool)]| {
+        for (edit, is_of_older) in edits {
+            let shared = Shared::default().body(older, edit, newer);
+            assert_eq!(shared.is_of_older(), *is_of_older, "{edit}");
+        }
+    };
+    check(
+        "<p>a</p>\n<p>b</p>\n<p>c</p>",
+        "<p>a</p>\n<p>B</p>\n<p>c</p>\n<p>d</p>",
+        &[
+            // With a change of its own.
+            ("<p>A</p>\n<p>b</p>\n<p>c</p>", true),
+            ("<p>A</p>\n<p>B</p>\n<p>c</p>\n<p>d</p>", false),
+            // With one of the two changes.
+            ("<p>A</p>\n<p>b</p>\n<p>c</p>\n<p>d</p>", false),
+            // At one of the changed places, beside it, and at both.
+            ("<p>a</p>\n<p>x</p>\n<p>c</p>", true),
+            ("<p>A</p>\n<p>B</p>\n<p>c</p>", false),
+            ("<p>a</p>\n<p>x</p>\n<p>c</p>\n<p>y</p>", false),
+            // White space is no change.
+            ("<p>A</p>\n<p>b</p>\n\n<p>c</p>\n", true),
+        ],
+    );
+    // Bare tags are no change either.
+    check(
+        "<p>a</p>\n<p>b</p>\n",
+        "<p>a</p>\n<p>b</p>\n<ul>\n<li>B</li>\n</ul>\n",
+        &[("<ul>\n<li>A</li>\n</ul>\n<p>a</p>\n<p>b</p>\n", true)],
+    );
+    // A change of the order alone is none: the edit may be one of a moved paragraph.
+    check(
+        "<p>a</p>\n<p>b</p>",
+        "<p>b</p>\n<p>a</p>",
+        &[("<p>B</p>\n<p>a</p>", false)],
+    );
+    check(
+        "<p>a</p>\n<p>b</p>\n<p>c</p>",
+        "<p>c</p>\n<p>a</p>\n<p>b</p>",
+        &[("<p>c</p>\n<p>a</p>\n<p>B</p>", false)],
+    );
+    // A removed paragraph is one.
+    check(
+        "<p>a</p>\n<p>b</p>\n<p>c</p>\n<p>d</p>",
+        "<p>a</p>\n<p>c</p>\n<p>d</p>",
+        &[
+            ("<p>a</p>\n<p>c</p>\n<p>D</p>", false),
+            ("<p>a</p>\n<p>b</p>\n<p>c</p>\n<p>D</p>", true),
+        ],
+    );
+}

@@ -1,6 +1,7 @@
 //! `_category.yaml` beside git: a file that git took back is nobody's edit, a file that a commit brought is an edit.
 
 use crate::git::behind::{HELD, Team, Writer};
+use crate::git::edited::HELD_EDIT;
 
 const YAML: &str = "start/_category.yaml";
 
@@ -110,6 +111,15 @@ fn f087_a_name_from_the_service_survives_a_checkout_of_a_category_file() {
     assert!(has(&team.c, "Newest"));
     team.c.git(&["checkout", "-q", "."]);
     is_behind(&team, "Newest");
+    // An edit of another key undoes no name.
+    let older = team.c.0.read(YAML);
+    team.c.0.write(YAML, &format!("{older}description: Mine\n"));
+    let ran = team.c.sync(3);
+    assert!(ran.stdout.contains(HELD_EDIT), "{ran:#?}");
+    assert_eq!(live(&team), "Newest");
+    name(&team.c, "New", "Newest");
+    team.c.sync(0);
+    assert_eq!(live(&team), "Newest");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod behind;
 mod categories;
+mod edited;
 mod moves;
 mod objects;
 mod team;
