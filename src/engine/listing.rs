@@ -15,7 +15,7 @@ use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::fingerprint::{Fingerprinter, KnownEntries};
 use crate::service::{ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service};
 use crate::state::StateError;
-use crate::state::store::{ListingEntry, SeenBody, Store, Writing};
+use crate::state::store::{HistoryEntry, ListingEntry, Store, Writing};
 use anyhow::Context as _;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -191,15 +191,11 @@ pub(super) fn take_seen(
     let text = article.text.take().unwrap_or_default();
     let version = version_with(&article, TextDigest::of(&text));
     if row.is_none_or(|row| row.remote != version) {
-        let history = row.map(|row| edited_there(row.id, &row.place, &version));
-        let body = SeenBody {
-            text,
-            digest: version.text,
-            file: None,
-            seen: history,
+        store.gather(HistoryEntry {
+            bodies: vec![text],
+            seen: row.map(|row| edited_there(row.id, &row.place, &version)),
             may_merge: row.is_some(),
-        };
-        store.gather(body)?;
+        })?;
     }
     Ok(Seen {
         version,

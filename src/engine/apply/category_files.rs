@@ -5,7 +5,6 @@ use super::record::{category_row, row_renamed, rows_along, rows_moved};
 use super::{ApplyState, NotDone};
 use crate::engine::form::{MAX_YAML, category_file, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
-use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
@@ -15,6 +14,7 @@ use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side};
 use crate::reconcile::plan::SettleCategory;
 use crate::reconcile::snapshot::LocalCategory;
+use crate::state::store::HistoryEntry;
 use crate::state::{Deed, RowChange};
 
 /// Settles the mirror's half: the folder, `_category.yaml`, and the rows that become true with them.
@@ -265,10 +265,7 @@ pub(super) fn write_yaml<D: Disk>(
             .write(|tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
         return Ok(());
     }
-    let mut entry = HistoryEntry {
-        bodies: vec![source.clone()],
-        seen: None,
-    };
+    let mut entry = HistoryEntry::default();
     if let Some(document) = &document {
         let replaced = document.source();
         let words = words_of(document, new.named);
@@ -277,9 +274,10 @@ pub(super) fn write_yaml<D: Disk>(
         } else {
             "edited here"
         };
-        entry.bodies.push(replaced.to_owned());
-        entry.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, replaced));
+        let seen = seen_as(id, folder, (Side::Local, cause), &words, replaced);
+        entry = HistoryEntry::of_whole(seen, replaced.to_owned());
     }
+    entry.bodies.push(source.clone());
     let after = seen_as(id, folder, new.seen, version, &source);
     rows.push(RowChange::Version(Box::new(after)));
     let place = Place::new(folder, CATEGORY_FILE);

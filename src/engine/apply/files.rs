@@ -8,13 +8,14 @@ use super::record::{event_of, row_after, scanned_stamp};
 use super::render::{Rendered, rendered};
 use super::{ApplyState, NotDone, StepResult, forget_refusals_and_approvals, report_step};
 use crate::engine::form::{MAX_FILE, says};
-use crate::engine::history::entry::{HistoryEntry, agreed};
+use crate::engine::history::entry::agreed;
 use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::mirror::disk::{At, Disk, Durability};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
+use crate::state::store::HistoryEntry;
 use crate::state::{RowChange, SeenVersion};
 
 /// Files in one batch.

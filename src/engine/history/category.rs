@@ -8,7 +8,7 @@ use crate::engine::form::category_file;
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
-use crate::state::store::{SeenBody, Store};
+use crate::state::store::{HistoryEntry, Store};
 use crate::state::{SeenVersion, StateResult, StoredVersion, Subject};
 
 /// Makes a version of a category's file; `source` is the whole file.
@@ -115,21 +115,6 @@ pub(in crate::engine) fn keep_theirs(
     let last = last_document(store, id, None)?;
     let source = category_file(id, folder, words, last.as_ref());
     let seen = seen_as(id, folder, (Side::Remote, cause), words, &source);
-    gather(store, seen, source)?;
+    store.gather(HistoryEntry::of_whole(seen, source))?;
     store.flush_bodies()
-}
-
-/// Adds a version of a file to those that are stored with the next write.
-pub(in crate::engine) fn gather(
-    store: &mut Store,
-    seen: SeenVersion,
-    source: String,
-) -> StateResult<()> {
-    store.gather(SeenBody {
-        digest: TextDigest::of(&source),
-        file: Some(source.clone()),
-        text: source,
-        seen: Some(seen),
-        may_merge: false,
-    })
 }

@@ -4,15 +4,8 @@
 use crate::engine::form::{needs_whole, slug_at};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
-use crate::state::store::Store;
-use crate::state::{SeenVersion, StateResult, Subject, Writing};
-
-/// Texts to store in the history before a file is touched, and the version that needs them.
-#[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct HistoryEntry {
-    pub(in crate::engine) bodies: Vec<String>,
-    pub(in crate::engine) seen: Option<SeenVersion>,
-}
+use crate::state::store::{HistoryEntry, Store};
+use crate::state::{SeenVersion, StateResult, Subject};
 
 impl HistoryEntry {
     /// Makes an entry of a file's version, with the whole file if it has more than the version.
@@ -25,6 +18,7 @@ impl HistoryEntry {
                 file: whole.map(TextDigest::of),
                 ..seen
             }),
+            may_merge: false,
         }
     }
 
@@ -50,27 +44,35 @@ impl HistoryEntry {
         let is_known = row.is_some();
         let hides = |document: &Document| !is_known && document.flags().hides();
         let is_whole = document.as_ref().is_none_or(hides) || needs_whole(source, &version, place);
-        let mut bodies = vec![text.to_owned()];
-        bodies.extend(is_whole.then(|| source.to_owned()));
-        Ok(Self {
-            bodies,
-            seen: Some(SeenVersion {
-                subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
-                place: place.clone(),
-                side: Side::Local,
-                cause: cause.to_owned(),
-                version,
-                file: is_whole.then(|| TextDigest::of(source)),
-            }),
-        })
+        let seen = SeenVersion {
+            subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
+            place: place.clone(),
+            side: Side::Local,
+            cause: cause.to_owned(),
+            version,
+            file: is_whole.then(|| TextDigest::of(source)),
+        };
+        Ok(Self::of_seen(seen, text, source))
     }
 
-    pub(in crate::engine) fn put(&self, tx: &mut Writing<'_>) -> StateResult<()> {
-        for body in &self.bodies {
-            tx.put_body(body)?;
+    /// Makes an entry of a version whose body is the whole file.
+    pub(in crate::engine) fn of_whole(seen: SeenVersion, source: String) -> Self {
+        Self {
+            bodies: vec![source],
+            seen: Some(seen),
+            may_merge: false,
         }
-        let mut seen = self.seen.iter();
-        seen.try_for_each(|seen| tx.record(seen).map(drop))
+    }
+
+    /// Makes an entry of a version with its body, and with the whole file if the version names it.
+    pub(in crate::engine) fn of_seen(seen: SeenVersion, text: &str, source: &str) -> Self {
+        let mut bodies = vec![text.to_owned()];
+        bodies.extend(seen.file.map(|_| source.to_owned()));
+        Self {
+            bodies,
+            seen: Some(seen),
+            may_merge: false,
+        }
     }
 }
 

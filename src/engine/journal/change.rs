@@ -1,8 +1,8 @@
 //! A change of one file, and the order of several.
 
-use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::Slot;
 use crate::model::{Digest, KnownFile, Place, Stamp};
+use crate::state::store::HistoryEntry;
 use crate::state::{FileEntry, RowChange};
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 use super::index::Places;
 use super::local::Scanned;
 use crate::engine::form::{category_version, needs_whole, slug_at, text_lf};
-use crate::engine::history::category::{gather, last_here, seen_as};
+use crate::engine::history::category::{last_here, seen_as};
 use crate::engine::history::entry::no_article;
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -13,7 +13,7 @@ use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
-use crate::state::store::{SeenBody, Store};
+use crate::state::store::{HistoryEntry, Store};
 use crate::state::{SeenVersion, StateError, StateResult, Subject};
 use std::collections::BTreeSet;
 
@@ -171,12 +171,25 @@ impl<'a> Reader<'a> {
         let edited = row.as_ref().is_none_or(|row| row.local != version);
         // The writer's comments and own keys are no edit, but are kept; and without a row only the file says that it
         // hides its article.
-        let whole = needs_whole(document.source(), &version, &place)
-            || (row.is_none() && document.flags().hides());
-        // The history has the file, if only its stamp is new.
         let source = document.source();
+        let whole =
+            needs_whole(source, &version, &place) || (row.is_none() && document.flags().hides());
+        // The history has the file, if only its stamp is new.
         if edited || whole && !self.store.has_body(TextDigest::of(source))? {
-            self.store_version(&place, document, &version, row.as_ref(), whole)?;
+            // The version is stored before anything else happens to the file.
+            let seen = SeenVersion {
+                subject: self.subject(&place, document.id(), row.as_ref()),
+                place: place.clone(),
+                side: Side::Local,
+                cause: "edited here".to_owned(),
+                version: version.clone(),
+                file: whole.then(|| TextDigest::of(source)),
+            };
+            self.store.gather(HistoryEntry {
+                // Without known articles there is no version to merge with.
+                may_merge: !self.places.is_empty(),
+                ..HistoryEntry::of_seen(seen, text, source)
+            })?;
         }
         self.out.side.stamps.insert(place.clone(), stamp);
         self.out.snapshot.files.push(LocalFile {
@@ -186,35 +199,6 @@ impl<'a> Reader<'a> {
             flags: document.flags(),
         });
         Ok(())
-    }
-
-    /// Stores a saved version in the history, before anything else happens to the file.
-    fn store_version(
-        &mut self,
-        place: &Place,
-        document: &Document,
-        version: &Version,
-        row: Option<&ArticleRow>,
-        whole: bool,
-    ) -> StateResult<()> {
-        let seen = SeenVersion {
-            subject: self.subject(place, document.id(), row),
-            place: place.clone(),
-            side: Side::Local,
-            cause: "edited here".to_owned(),
-            version: version.clone(),
-            file: None,
-        };
-        let body = SeenBody {
-            text: document.text().to_owned(),
-            // Not `version.text`: for a CRLF file that may be the base's digest.
-            digest: TextDigest::of(document.text()),
-            file: whole.then(|| document.source().to_owned()),
-            seen: Some(seen),
-            // Without known articles there is no version to merge with.
-            may_merge: !self.places.is_empty(),
-        };
-        self.store.gather(body)
     }
 
     /// Stores the whole text of a file that is not ready: the person may remove the file before it is mended.
@@ -245,13 +229,7 @@ impl<'a> Reader<'a> {
             },
             file: Some(digest),
         };
-        self.store.gather(SeenBody {
-            text: source.clone(),
-            digest,
-            file: Some(source),
-            seen: Some(seen),
-            may_merge: false,
-        })
+        self.store.gather(HistoryEntry::of_whole(seen, source))
     }
 
     /// Returns the subject in whose history a file belongs.
@@ -322,5 +300,5 @@ fn store_text(
         return Ok(());
     }
     let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, source);
-    gather(store, seen, source.to_owned())
+    store.gather(HistoryEntry::of_whole(seen, source.to_owned()))
 }

@@ -3,7 +3,6 @@
 use super::RestoredFile;
 use crate::engine::form::{category_file, category_version};
 use crate::engine::history::category::last_document;
-use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
 use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk};
@@ -12,7 +11,7 @@ use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::copy_of;
 use crate::reconcile::plan::Kind;
-use crate::state::store::Store;
+use crate::state::store::{HistoryEntry, Store};
 use crate::state::{CategoryRow, Deed, RowChange, Subject};
 
 /// Writes a restored file. Returns the path of a new `_category.yaml`, if both sides never agreed on its words.

@@ -48,13 +48,6 @@ impl Writing<'_> {
     /// A row that names the body should be written within a day, at best in the same transaction.
     pub fn put_body(&mut self, text: &str) -> StateResult<TextDigest> {
         let digest = TextDigest::of(text);
-        self.put_body_of(digest, text)?;
-        Ok(digest)
-    }
-
-    /// Stores a body whose digest is known.
-    pub fn put_body_of(&mut self, digest: TextDigest, text: &str) -> StateResult<()> {
-        debug_assert_eq!(digest, TextDigest::of(text));
         match put_at(self.sql()?, digest)? {
             Some(at) if at.is_recent(self.now, RENEW_AFTER) => {}
             Some(_stale) => {
@@ -72,7 +65,7 @@ impl Writing<'_> {
                 )?;
             }
         }
-        Ok(())
+        Ok(digest)
     }
 }
 

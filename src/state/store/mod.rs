@@ -29,7 +29,7 @@ use crate::model::Timestamp;
 use bodies::Packing;
 pub use meta::ListingEntry;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, TransactionBehavior};
-pub use spool::SeenBody;
+pub use spool::HistoryEntry;
 use spool::Spool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Bodies that are gathered while they are read, and stored in batches, so that memory does not grow with their number.
+//! Texts for the history that are gathered while they are read, and stored in batches, so that memory does not grow with
+//! their number.
 //!
-//! Gathered bodies are stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
+//! Gathered texts are stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
 //! need stay in memory.
 
 use super::{Store, Writing};
@@ -12,41 +13,39 @@ use std::sync::Arc;
 /// The number of bytes to gather before they are written in one transaction.
 const BATCH: usize = 4 << 20;
 
-/// One body that was seen.
-#[derive(Debug)]
-pub struct SeenBody {
-    /// The body.
-    pub text: String,
-    /// The digest of the body.
-    pub digest: TextDigest,
-    /// The whole file, if it is kept.
-    pub file: Option<String>,
-    /// The version that the body belongs to, if the version goes into the history.
+/// Texts for the history, and the version that needs them.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryEntry {
+    /// The body, and the whole file if it has more than the version.
+    pub bodies: Vec<String>,
+    /// The version, if it goes into the history.
     pub seen: Option<SeenVersion>,
     /// Whether a merge may need the body: the body belongs to a known article.
     pub may_merge: bool,
 }
 
-/// The bodies that were seen and are not stored yet.
+/// The entries that are not stored yet.
 #[derive(Debug, Default)]
 pub(super) struct Spool {
     bytes: usize,
-    waiting: Vec<SeenBody>,
+    waiting: Vec<HistoryEntry>,
     of_dry_run: BTreeMap<TextDigest, Arc<str>>,
 }
 
 impl Store {
-    /// Adds a body to the spool.
-    pub fn gather(&mut self, body: SeenBody) -> StateResult<()> {
+    /// Adds an entry to the spool.
+    pub fn gather(&mut self, entry: HistoryEntry) -> StateResult<()> {
         let spool = &mut self.spool;
         if self.is_dry_run {
-            if body.may_merge {
-                spool.of_dry_run.insert(body.digest, body.text.into());
-            }
+            let mut bodies = entry.bodies.into_iter().filter(|_| entry.may_merge);
+            let body = bodies
+                .next()
+                .map(|text| (TextDigest::of(&text), text.into()));
+            spool.of_dry_run.extend(body);
             return Ok(());
         }
-        spool.bytes += body.text.len() + body.file.as_ref().map_or(0, String::len);
-        spool.waiting.push(body);
+        spool.bytes += entry.bodies.iter().map(String::len).sum::<usize>();
+        spool.waiting.push(entry);
         if spool.bytes >= BATCH {
             self.flush_bodies()
         } else {
@@ -54,14 +53,16 @@ impl Store {
         }
     }
 
-    /// Stores the gathered bodies.
+    /// Stores the gathered entries.
     pub fn flush_bodies(&mut self) -> StateResult<()> {
         if self.spool.waiting.is_empty() {
             return Ok(());
         }
         self.stay()?;
         let gathered = self.spool.take();
-        self.transact(self.now(), |tx| tx.put_gathered(gathered))
+        self.transact(self.now(), |tx| {
+            gathered.iter().try_for_each(|entry| entry.put(tx))
+        })
     }
 
     /// Begins or ends a dry run, in which [`Store::write_unless_dry_run`] and [`Store::gather`] store nothing.
@@ -80,23 +81,20 @@ impl Store {
 }
 
 impl Spool {
-    /// Takes out the waiting bodies.
-    fn take(&mut self) -> Vec<SeenBody> {
+    /// Takes out the waiting entries.
+    fn take(&mut self) -> Vec<HistoryEntry> {
         self.bytes = 0;
         std::mem::take(&mut self.waiting)
     }
 }
 
-impl Writing<'_> {
-    fn put_gathered(&mut self, gathered: Vec<SeenBody>) -> StateResult<()> {
-        for body in gathered {
-            self.put_body_of(body.digest, &body.text)?;
-            let file = body.file.as_deref();
-            let file = file.map(|file| self.put_body(file)).transpose()?;
-            if let Some(seen) = body.seen {
-                self.record(&SeenVersion { file, ..seen })?;
-            }
+impl HistoryEntry {
+    /// Stores the texts and the version.
+    pub fn put(&self, tx: &mut Writing<'_>) -> StateResult<()> {
+        for body in &self.bodies {
+            tx.put_body(body)?;
         }
-        Ok(())
+        let mut seen = self.seen.iter();
+        seen.try_for_each(|seen| tx.record(seen).map(drop))
     }
 }
