@@ -22,13 +22,9 @@ macro_rules! columns {
 }
 
 impl Store {
-    fn find(&self, subject: &Subject) -> StateResult<Option<i64>> {
-        self.read(|conn| find(conn, subject))
-    }
-
     /// Lists the versions of a subject, newest first, without their bodies.
     pub fn versions(&self, subject: &Subject) -> StateResult<Vec<StoredVersion>> {
-        let Some(key) = self.find(subject)? else {
+        let Some(key) = self.read(|conn| find(conn, subject))? else {
             return Ok(Vec::new());
         };
         self.all(
@@ -38,25 +34,6 @@ impl Store {
                 " FROM versions WHERE subject = ?1 ORDER BY number DESC"
             ),
             [key],
-            |row| kept(row, subject.clone()),
-        )
-    }
-
-    /// Reads one version of a subject.
-    pub fn version(&self, subject: &Subject, number: u64) -> StateResult<Option<StoredVersion>> {
-        let Ok(number) = i64::try_from(number) else {
-            return Ok(None);
-        };
-        let Some(key) = self.find(subject)? else {
-            return Ok(None);
-        };
-        self.one(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM versions WHERE subject = ?1 AND number = ?2"
-            ),
-            [key, number],
             |row| kept(row, subject.clone()),
         )
     }
