@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    engine::{compare::Pair, history::as_file},
+    engine::{
+        compare::Pair,
+        history::{History, as_file},
+    },
     model::{ArticleId, CategoryId, Field, Side, path::CATEGORY_FILE},
     state::{Deed, Event, StoredVersion},
 };
@@ -215,11 +218,12 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
     let heading = layout::wrap(&format!("{HELP}{}{HELP:#}", heading(named)), out.width());
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
-        let present = named.history.present();
         let mut text = out.styled(&format!("{heading}\n"));
-        for (kept, both) in named.history.distinct().into_iter().take(limit) {
-            let headline = headline(named, (kept, both), present);
-            text += &out.styled(&format!("{HELP}{headline}{HELP:#}\n"));
+        for (kept, mut row) in rows(named, limit) {
+            let changes = row.pop().filter(|changes| !changes.is_empty());
+            let changes = changes.map(|changes| format!(" ({changes})"));
+            let headline = row.join("  ") + &changes.unwrap_or_default();
+            text += &out.styled(&format!("{HELP}{}{HELP:#}\n", escape(&headline)));
             if let Some(pair) = difference(named, kept)? {
                 text += &formatted(out, &pair, View::between("before", "this version"));
             }
@@ -233,7 +237,8 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
         Column::whole("why"),
         Column::details("changed"),
     ];
-    let table = layout::table(&columns, rows(named, limit), out.width());
+    let rows = rows(named, limit).map(|(_, row)| row);
+    let table = layout::table(&columns, rows, out.width());
     pager::show(context, &format!("{heading}\n{table}"))?;
     if named.history.ended.is_some() {
         out.line(format!(
@@ -253,18 +258,19 @@ fn heading(named: &VersionSpec) -> String {
     }
 }
 
-/// Returns a row for each distinct version.
-fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> {
-    let said = named.history.distinct().into_iter().take(limit);
+/// Returns each distinct version with its row of the table.
+fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = (&StoredVersion, Vec<String>)> {
+    let distinct = named.history.distinct().into_iter().take(limit);
     let present = named.history.present();
-    said.map(move |(kept, both)| {
-        vec![
+    distinct.map(move |(kept, both)| {
+        let row = vec![
             format!("@{}", kept.number),
             local_time(kept.at),
             sides(kept, both, present),
             why(named, kept).to_owned(),
             changes(named, kept),
-        ]
+        ];
+        (kept, row)
     })
 }
 
@@ -295,27 +301,6 @@ fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
         words.push(format!("was {}", named.part.path(&before.seen.place)));
     }
     words.join(", ")
-}
-
-fn headline(
-    named: &VersionSpec,
-    (kept, both): (&StoredVersion, bool),
-    present: Option<u64>,
-) -> String {
-    let changes = changes(named, kept);
-    let changes = if changes.is_empty() {
-        String::new()
-    } else {
-        format!(" ({changes})")
-    };
-    format!(
-        "@{}  {}  {}  {}{}",
-        kept.number,
-        local_time(kept.at),
-        sides(kept, both, present),
-        escape(why(named, kept)),
-        escape(&changes)
-    )
 }
 
 /// Returns the difference from the version before; `None`: the files are equal.
@@ -383,10 +368,6 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
                 event_line(event)
             })
             .collect(),
-        others: named
-            .others
-            .iter()
-            .filter_map(crate::engine::history::History::article)
-            .collect(),
+        others: named.others.iter().filter_map(History::article).collect(),
     })?)
 }
