@@ -8,7 +8,6 @@ use super::record::{event_of, row_after, scanned_stamp};
 use super::render::{Rendered, rendered};
 use super::{ApplyState, NotDone, StepResult, forget_refusals_and_approvals, report_step};
 use crate::engine::form::{MAX_FILE, says};
-use crate::engine::history::entry::agreed;
 use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::mirror::disk::{At, Disk, Durability};
@@ -237,13 +236,17 @@ impl FileStep<'_> {
         }
         let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         let cause = self.action.kind.word();
-        record(agreed(id, place, remote, cause));
+        record(SeenVersion::of_article(
+            id,
+            place,
+            Side::Both,
+            cause,
+            remote,
+        ));
         // If the service rewrites content, or a merge is not sent yet, the file differs.
         if settle.touches_file() && settle.file != *remote {
-            record(SeenVersion {
-                side: Side::Local,
-                ..agreed(id, place, &settle.file, cause)
-            });
+            let (side, file) = (Side::Local, &settle.file);
+            record(SeenVersion::of_article(id, place, side, cause, file));
         }
         rows.push(event_of(self.action, id));
         rows

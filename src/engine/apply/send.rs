@@ -5,18 +5,17 @@ use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
 use super::{ApplyState, NotDone, StepResult, failed, park_or_fail};
 use crate::engine::Engine;
-use crate::engine::history::entry::agreed;
 use crate::engine::observation::SeenAt;
 use crate::engine::pending::{
     MAX_RETRIES, PENDING, Recorded, SendOutcome, end_request, is_pending, may_repeat, send_request,
     store_request, wait_to_repeat,
 };
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Digest, Revision, Timestamp};
+use crate::model::{ArticleId, Digest, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
-use crate::state::{PutOrDelete, RowChange, Update};
+use crate::state::{PutOrDelete, RowChange, SeenVersion, Update};
 
 /// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
@@ -152,7 +151,8 @@ fn rows_when_sent(
 ) -> Vec<RowChange> {
     // The row of the file as scanned or written; it may have been saved again since.
     let row = row_as_scanned(state, settle, now, true);
-    let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
+    let side = Side::Both;
+    let pushed = SeenVersion::of_article(row.id, &row.place, side, "pushed", &settle.file);
     let event = event_of(action, row.id);
     let mut rows = vec![
         RowChange::Article(Box::new(row)),

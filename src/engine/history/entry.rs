@@ -126,13 +126,3 @@ pub(in crate::engine) fn edited_there(
 ) -> SeenVersion {
     SeenVersion::of_article(id, place, Side::Remote, "edited on the service", version)
 }
-
-/// Makes a version that both sides have now.
-pub(in crate::engine) fn agreed(
-    id: ArticleId,
-    place: &Place,
-    version: &Version,
-    cause: &str,
-) -> SeenVersion {
-    SeenVersion::of_article(id, place, Side::Both, cause, version)
-}

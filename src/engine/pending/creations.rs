@@ -17,7 +17,6 @@
 //! | its first POST was not carried out | `post` in `apply/create.rs` | none |
 
 use crate::engine::history::ended::note_recreated;
-use crate::engine::history::entry::agreed;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
 use crate::engine::settings::Settings;
@@ -29,7 +28,7 @@ use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::state::store::Store;
-use crate::state::{Deed, RequestId, Subject};
+use crate::state::{Deed, RequestId, SeenVersion, Subject};
 
 /// Removes the articles under creation from the observation. Ends a creation when a file has its id.
 pub(in crate::engine) fn set_creations_aside(
@@ -214,7 +213,10 @@ pub(in crate::engine) fn record_created(
             note_recreated(tx, old, id)?;
         }
         tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
-        tx.record(&agreed(id, place, &row.local, "created"))?;
+        let side = Side::Both;
+        tx.record(&SeenVersion::of_article(
+            id, place, side, "created", &row.local,
+        ))?;
         tx.put_creation(creation)?;
         tx.unpark(&Kind::Create.key(None, &path))?;
         tx.event(&Deed::new("create", Side::Remote, &path, Some(id), ""))
