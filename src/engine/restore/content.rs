@@ -2,7 +2,7 @@
 
 use super::target::{Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
-use crate::engine::form::{MAX_FILE, article_changes, category_version, composed, slug_at};
+use crate::engine::form::{MAX_FILE, article_changes, category_version, slug_at};
 use crate::engine::history::category::was_here;
 use crate::engine::history::{self, History, has_address, was_not_ready};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
@@ -163,45 +163,38 @@ impl<D: Disk> Preparer<'_, D> {
         file: &RestoredFile,
         text: String,
     ) -> anyhow::Result<String> {
-        let version = &file.version.seen.version;
-        let Target {
-            place,
-            id,
-            instead_of,
-            ..
-        } = &file.target;
+        let (place, id) = (&file.target.place, file.target.id);
         let row = id.and_then(|id| self.view.base.articles.get(&id));
-        let known = id.or(*instead_of);
-        let flags = known
-            .map(|id| history::ended::flags(self.store, id))
-            .transpose()?;
-        let flags = flags.unwrap_or_default();
+        let known = id.or(file.target.instead_of);
+        let flags = known.map(|id| history::ended::flags(self.store, id));
+        let flags = flags.transpose()?.unwrap_or_default();
         let last = history.last_address().filter(|_| request.to.is_none());
         let slug = match (row, last) {
             (Some(row), _) => row.local.slug.clone(),
             (None, Some(last)) => last.seen.version.slug.clone(),
             (None, None) => slug_of_stem(place.stem()).unwrap_or_default(),
         };
-        let source = match self.form(history, file.version.number) {
-            None => composed(*id, (place, &slug), version, flags, text),
-            Some(form) => {
-                // The base has the flags of a known article; an older file may have others.
-                let flags = if row.is_some() {
-                    flags
-                } else {
-                    flags.or(form.flags())
-                };
-                form.edit(&Changes {
-                    text: Some(text),
-                    ..article_changes(*id, (place, &slug), version, flags, form.slug())
-                })
-            }
+        let form = self.form(history, file.version.number);
+        let flags = match &form {
+            // The base has the flags of a known article; an older file may have others.
+            Some(form) if row.is_none() => flags.or(form.flags()),
+            Some(_) | None => flags,
+        };
+        let version = &file.version.seen.version;
+        let written = form.as_ref().and_then(Document::slug);
+        let changes = Changes {
+            text: Some(text),
+            ..article_changes(id, (place, &slug), version, flags, written)
+        };
+        let source = match form {
+            Some(form) => form.edit(&changes),
+            None => Document::compose(&changes),
         };
         let source = match Document::parse_leniently(source.as_bytes()) {
             Ok(document) if id.is_none() && document.id().is_some() => document.without_id(),
             Ok(_) | Err(_) => source,
         };
-        Ok(match instead_of {
+        Ok(match file.target.instead_of {
             Some(_) => with_comment(&source, &format!("# {}", file.cause())),
             None => source,
         })
