@@ -58,6 +58,14 @@ impl Subject {
         Self::File(Place::new(id.to_string(), CATEGORY_FILE))
     }
 
+    /// Returns the article, if the subject is one.
+    pub fn article(&self) -> Option<ArticleId> {
+        match self {
+            Self::Article(id) => Some(*id),
+            Self::File(_) => None,
+        }
+    }
+
     /// Returns whether the subject is a category.
     pub fn is_category(&self) -> bool {
         matches!(self, Self::File(place) if place.file == CATEGORY_FILE)

@@ -10,7 +10,7 @@ use crate::{
         restore::{self, Refused, RestoreRequest},
     },
     mirror::RealDisk,
-    model::{ArticleId, Place, Timestamp, path::quoted},
+    model::path::quoted,
     state::{Store, Subject},
 };
 use std::{cmp::Reverse, collections::BTreeSet, path::Path};
@@ -30,91 +30,68 @@ pub(super) fn group(
     let mut store = open::read_state(config, &part.root)?;
     let mut group = Group::new(part);
     if deleted_ones {
-        group.add_deleted(gone(&store, &folder)?, path)?;
-        return Ok(Some(group));
-    }
-    let disk = RealDisk::open(&group.part.root.path)?;
-    let missing = restore::missing(&disk, &mut store, &folder);
-    let missing = missing?;
-    if missing.is_empty() {
-        return Err(none_missing(path));
-    }
-    group.asked.extend(missing.into_iter().map(Asked::of));
-    group.whole = folder.is_empty();
-    Ok(Some(group))
-}
-
-/// Makes the failure for a folder without missing files.
-fn none_missing(path: &Path) -> Failure {
-    Failure::usage(
-        format!("no file of an article is missing in {}", path.display()),
-        format!(
-            "name a file to restore its previous version; articles that were deleted in the folder come back as new ones:\n  \
-             kbsync restore {} --deleted",
-            quoted(&path.to_string_lossy())
-        ),
-    )
-}
-
-impl Group {
-    /// Adds the last versions of deleted articles; each comes back as a new article. Of several articles with one path,
-    /// the article that was deleted last comes back.
-    fn add_deleted(&mut self, mut gone: Vec<Deleted>, path: &Path) -> Result<(), Failure> {
-        if gone.is_empty() {
+        group.add_deleted(&store, &folder)?;
+        if group.asked.is_empty() {
             return Err(Failure::usage(
                 format!("no article in {} was deleted", path.display()),
                 "`kbsync log` lists what happened recently",
             ));
         }
-        gone.sort_by_key(|one| Reverse(one.ended));
-        let mut places = BTreeSet::new();
-        for Deleted { id, place, .. } in gone {
-            if places.insert(place.clone()) {
-                self.asked.push(Asked::of(RestoreRequest {
-                    missing: false,
-                    ..RestoreRequest::missing(id)
-                }));
-            } else {
-                let refused = Refused::impossible(
-                    "another article with this path was deleted later, and that article comes back",
-                    format!(
-                        "`kbsync restore {id} --to FOLDER/NAME.html` brings the earlier article back"
-                    ),
-                );
-                let path = self.part.path(&place);
-                self.refused.push(refused.at(path, Some(id)));
+        return Ok(Some(group));
+    }
+    let disk = RealDisk::open(&group.part.root.path)?;
+    let missing = restore::missing(&disk, &mut store, &folder)?;
+    group.asked.extend(missing.into_iter().map(Asked::of));
+    if group.asked.is_empty() {
+        return Err(Failure::usage(
+            format!("no file of an article is missing in {}", path.display()),
+            format!(
+                "name a file to restore its previous version; articles that were deleted in the folder come back as new ones:\n  \
+                 kbsync restore {} --deleted",
+                quoted(&path.to_string_lossy())
+            ),
+        ));
+    }
+    group.whole = folder.is_empty();
+    Ok(Some(group))
+}
+
+impl Group {
+    /// Adds the last versions of the articles that were deleted in a folder, except those that were restored since; each
+    /// comes back as a new article. Of several articles with one path, the article that was deleted last comes back.
+    fn add_deleted(&mut self, store: &Store, folder: &str) -> Result<(), Failure> {
+        let mut deleted = Vec::new();
+        for last in store.deleted_articles()? {
+            let (subject, place) = (last.seen.subject, last.seen.place);
+            let is_in_it = folder.is_empty() || place.folder == folder;
+            let Some(id) = subject.article().filter(|_| is_in_it) else {
+                continue;
+            };
+            let ended = history::of(store, subject)?.and_then(|history| history.ended);
+            // A restored article exists under another id.
+            if let Some(ended) = ended
+                && !history::ended::came_back(store, id)?
+            {
+                deleted.push((Reverse(ended), place, id));
             }
+        }
+        deleted.sort_by_key(|(ended, ..)| *ended);
+        let mut places = BTreeSet::new();
+        for (_, place, id) in deleted {
+            if places.insert(place.clone()) {
+                let request = RestoreRequest::of(Subject::Article(id));
+                self.asked.push(Asked::of(request));
+                continue;
+            }
+            let refused = Refused::impossible(
+                "another article with this path was deleted later, and that article comes back",
+                format!(
+                    "`kbsync restore {id} --to FOLDER/NAME.html` brings the earlier article back"
+                ),
+            );
+            let path = self.part.path(&place);
+            self.refused.push(refused.at(path, Some(id)));
         }
         Ok(())
     }
-}
-
-/// A deleted article that has not been restored since.
-struct Deleted {
-    id: ArticleId,
-    /// The last place of its file.
-    place: Place,
-    ended: Timestamp,
-}
-
-/// Returns the deleted articles whose last place was in a folder; `""` stands for all folders.
-fn gone(store: &Store, folder: &str) -> Result<Vec<Deleted>, Failure> {
-    let mut gone = Vec::new();
-    for kept in store.deleted_articles()? {
-        let (subject, place) = (kept.seen.subject, kept.seen.place);
-        let Subject::Article(id) = subject else {
-            continue;
-        };
-        if !folder.is_empty() && place.folder != folder {
-            continue;
-        }
-        let history = history::of(store, subject)?;
-        // A restored article exists under another id.
-        if let Some(ended) = history.and_then(|history| history.ended)
-            && !history::ended::came_back(store, id)?
-        {
-            gone.push(Deleted { id, place, ended });
-        }
-    }
-    Ok(gone)
 }

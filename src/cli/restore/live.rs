@@ -1,30 +1,28 @@
 //! Asks before a version goes live, and shows the changes for readers of the service.
 
-use super::Planned;
+use super::Group;
 use crate::{
     cli::{ask, context::Context, counts::several, failure::Failure, print::escape},
     config::Config,
-    engine::restore::GoesLive,
 };
 
 /// Returns whether the user agrees to the changes; `true` if readers would see no change.
 pub(super) fn agreed(
     context: &Context,
     config: &Config,
-    planned: &[Planned],
+    groups: &[Group],
 ) -> Result<bool, Failure> {
     let (mut lines, mut fresh) = (Vec::new(), 0);
-    for one in planned {
-        for file in &one.found {
-            let what = match file.goes_live(config.options.new_articles) {
-                None => continue,
-                Some(GoesLive::Changed) => "changes",
-                Some(GoesLive::Created) => {
-                    fresh += 1;
-                    "is a new article"
-                }
+    for group in groups {
+        let found = group.found.iter();
+        for file in found.filter(|file| file.goes_live(config.options.new_articles)) {
+            let what = if file.is_new_article() {
+                fresh += 1;
+                "is a new article"
+            } else {
+                "changes"
             };
-            let path = one.group.part.path(&file.target.place);
+            let path = group.part.path(&file.target.place);
             let path = escape(&path);
             lines.push(format!("  {path} {what}: {}", file.described()));
         }

@@ -21,12 +21,9 @@ use crate::{
     daemon::{control::Refusal, job::CycleCommand},
     engine::{
         compare::{Comparison, Pair},
-        open,
         report::{Report, Status},
-        restore::{self, Refused, RestoreRequest, RestoredFile},
+        restore::Refused,
     },
-    mirror::RealDisk,
-    model::Digest,
     reconcile::{plan::Kind, snapshot::Direction},
 };
 use std::path::PathBuf;
@@ -67,34 +64,34 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let groups = targets::groups(args, context, &config)?;
+    let mut groups = targets::groups(args, context, &config)?;
     let mut refused = Vec::new();
-    let planned = groups.into_iter().map(|group| Planned::at(&config, group));
-    let mut planned = planned.collect::<Result<Vec<_>, _>>()?;
-    let nothing = planned.iter().all(|one| one.found.is_empty());
-    for one in &mut planned {
-        refused.append(&mut one.group.refused);
+    for group in &mut groups {
+        let by_engine = group.prepare(&config)?;
+        refused.append(&mut group.refused);
         // Otherwise the engine refuses these again, and remembers that their files were wanted.
-        if args.dry_run || one.found.is_empty() {
-            refused.append(&mut one.refused);
+        if args.dry_run || group.found.is_empty() {
+            refused.extend(by_engine);
         }
     }
     refused.sort_by(|a, b| a.path.cmp(&b.path));
-    if nothing && let Some(all) = Refused::all(refused.clone()) {
+    if groups.iter().all(|group| group.found.is_empty())
+        && let Some(all) = Refused::all(refused.clone())
+    {
         return Err(all.into());
     }
     if args.dry_run {
-        let preview = preview(&planned, refused);
+        let preview = preview(&groups, refused);
         let view = differences::View::between("now", "restored");
         differences::print(context, &preview, Some(view))?;
         return Ok(ExitCode::Done);
     }
     git_head::may_write(&config).await?;
-    if !args.yes && !live::agreed(context, &config, &planned)? {
+    if !args.yes && !live::agreed(context, &config, &groups)? {
         context.out.note("nothing was restored");
         return Ok(ExitCode::Attention);
     }
-    let session_report = carry_out_all(context, &config, planned, refused).await?;
+    let session_report = carry_out_all(context, &config, groups, refused).await?;
     let code = session_report.code(false);
     report::print(context, &session_report, code)?;
     let mut lines = session_report.report.actions.iter();
@@ -107,57 +104,12 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     Ok(code)
 }
 
-/// The restore of one workspace.
-struct Planned {
-    group: Group,
-    /// The files that would be written.
-    found: Vec<RestoredFile>,
-    /// The requests that are refused.
-    refused: Vec<Refused>,
-}
-
-impl Planned {
-    fn at(config: &Config, mut group: Group) -> Result<Self, Failure> {
-        let part = &group.part;
-        let mut store = open::read_state(config, &part.root)?;
-        let disk = RealDisk::open(&part.root.path)?;
-        let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
-        let each = restore::prepare(&disk, &mut store, &requests);
-        let (mut asked, mut found, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        for (mut one, file) in group.asked.into_iter().zip(each?) {
-            if let Some(moved) = one.moved(part, &file) {
-                group.refused.push(moved);
-                continue;
-            }
-            match file {
-                Ok(file) => {
-                    one.request = file.agreed(&one.request);
-                    found.push(file);
-                }
-                Err(why) => {
-                    // Nothing was shown: a file that can be restored by then is left as it is.
-                    one.request.shown = Some(Digest::of_parts(&[]));
-                    let path = part.path(&why.path);
-                    refused.push(Refused { path, ..why });
-                }
-            }
-            asked.push(one);
-        }
-        group.asked = asked;
-        Ok(Self {
-            group,
-            found,
-            refused,
-        })
-    }
-}
-
 /// Returns the changes in the files, in the form of `kbsync diff`.
-fn preview(planned: &[Planned], refused: Vec<Refused>) -> Comparison {
+fn preview(groups: &[Group], refused: Vec<Refused>) -> Comparison {
     let mut preview = Comparison::default();
-    let is_single = planned.iter().map(|one| one.found.len()).sum::<usize>() == 1;
-    for Planned { group, found, .. } in planned {
-        for file in found {
+    let is_single = groups.iter().map(|one| one.found.len()).sum::<usize>() == 1;
+    for group in groups {
+        for file in &group.found {
             let path = group.part.path(&file.target.place);
             preview.notes.push(if is_single {
                 file.described()
@@ -178,15 +130,11 @@ fn preview(planned: &[Planned], refused: Vec<Refused>) -> Comparison {
     preview
 }
 
-fn requests(asked: &[Asked]) -> impl Iterator<Item = RestoreRequest> {
-    asked.iter().map(|asked| asked.request.clone())
-}
-
 /// Restores the versions of each workspace. The report includes `refused`.
 async fn carry_out_all(
     context: &Context,
     config: &Config,
-    planned: Vec<Planned>,
+    groups: Vec<Group>,
     refused: Vec<Refused>,
 ) -> Result<SessionReport, Failure> {
     let mut all = SessionReport {
@@ -194,14 +142,16 @@ async fn carry_out_all(
         ..SessionReport::default()
     };
     let mut is_first = true;
-    let planned = planned.into_iter().filter(|one| !one.found.is_empty());
-    for Planned { group, found, .. } in planned {
+    let groups = groups.into_iter();
+    for group in groups.filter(|group| !group.found.is_empty()) {
         if all.is_cut_off() {
             break;
         }
-        let places = found.iter().map(|file| group.part.path(&file.target.place));
+        let found = group.found.iter();
+        let places = found.map(|file| group.part.path(&file.target.place));
+        let asked = group.asked.into_iter();
         let command = CycleCommand {
-            restore: requests(&group.asked).collect(),
+            restore: asked.map(|one| one.request).collect(),
             scope: places.collect(),
             ..CycleCommand::new(Direction::Both)
         };

@@ -12,10 +12,14 @@ use crate::{
         version_spec::{VersionSpec, became, described, is_at, lookup},
     },
     config::Config,
-    engine::restore::{Refused, RestoreRequest, RestoredFile},
-    model::{Place, path::quoted},
+    engine::{
+        open,
+        restore::{self, Refused, RestoreRequest, RestoredFile},
+    },
+    mirror::RealDisk,
+    model::{Digest, Place, path::quoted},
 };
-use std::path::Path;
+use std::{mem::take, path::Path};
 
 /// The versions to restore in one workspace.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub(super) struct Group {
     pub(super) asked: Vec<Asked>,
     /// Whether the versions are all missing files of the workspace.
     pub(super) whole: bool,
+    /// The files that would be written; none before [`Group::prepare`].
+    pub(super) found: Vec<RestoredFile>,
     /// The requests that are refused.
     pub(super) refused: Vec<Refused>,
 }
@@ -46,8 +52,40 @@ impl Group {
             part,
             asked: Vec::new(),
             whole: false,
+            found: Vec::new(),
             refused: Vec::new(),
         }
+    }
+
+    /// Prepares the files. Returns the requests that the engine refuses, and will refuse again.
+    pub(super) fn prepare(&mut self, config: &Config) -> Result<Vec<Refused>, Failure> {
+        let part = &self.part;
+        let mut store = open::read_state(config, &part.root)?;
+        let disk = RealDisk::open(&part.root.path)?;
+        let requests = self.asked.iter().map(|one| one.request.clone());
+        let requests: Vec<RestoreRequest> = requests.collect();
+        let each = restore::prepare(&disk, &mut store, &requests)?;
+        let mut refused = Vec::new();
+        for (mut one, file) in take(&mut self.asked).into_iter().zip(each) {
+            if let Some(moved) = one.moved(part, &file) {
+                self.refused.push(moved);
+                continue;
+            }
+            match file {
+                Ok(file) => {
+                    one.request = file.agreed(&one.request);
+                    self.found.push(file);
+                }
+                Err(why) => {
+                    // Nothing was shown: a file that can be restored by then is left as it is.
+                    one.request.shown = Some(Digest::of_parts(&[]));
+                    let path = part.path(&why.path);
+                    refused.push(Refused { path, ..why });
+                }
+            }
+            self.asked.push(one);
+        }
+        Ok(refused)
     }
 }
 
@@ -62,11 +100,7 @@ impl Asked {
 
     /// Refuses the former path of a moved file without a version's number: the user expects a missing file there, and
     /// would get the previous version of the file at its new path.
-    pub(super) fn moved(
-        &self,
-        part: &Part,
-        found: &Result<RestoredFile, Refused>,
-    ) -> Option<Refused> {
+    fn moved(&self, part: &Part, found: &Result<RestoredFile, Refused>) -> Option<Refused> {
         let named = self.named.as_ref();
         let (name, below) = named.filter(|_| self.request.number.is_none())?;
         let (path, id) = match found {
@@ -185,11 +219,9 @@ fn one_version(
     let below = named.below.filter(|_| named.history.article().is_some());
     let asked = Asked {
         request: RestoreRequest {
-            subject: named.history.subject,
             number: named.number,
             to,
-            missing: false,
-            shown: None,
+            ..RestoreRequest::of(named.history.subject)
         },
         named: below.map(|below| (named.name, below)),
     };

@@ -138,10 +138,7 @@ impl History {
 
     /// Returns the article, if it is one.
     pub fn article(&self) -> Option<ArticleId> {
-        match self.subject {
-            Subject::Article(id) => Some(id),
-            Subject::File(_) => None,
-        }
+        self.subject.article()
     }
 }
 

@@ -60,24 +60,31 @@ pub struct RestoreRequest {
 }
 
 impl RestoreRequest {
-    /// Asks for the last version of an article whose file is missing.
-    pub const fn missing(id: ArticleId) -> Self {
+    /// Asks for the version of a subject that comes back without a number.
+    pub const fn of(subject: Subject) -> Self {
         Self {
-            subject: Subject::Article(id),
+            subject,
             number: None,
             to: None,
-            missing: true,
+            missing: false,
             shown: None,
+        }
+    }
+
+    /// Asks for the last version of an article whose file is missing.
+    pub fn missing(id: ArticleId) -> Self {
+        Self {
+            missing: true,
+            ..Self::of(Subject::Article(id))
         }
     }
 }
 
 /// Returns the articles of some requests.
 pub fn articles_of(requests: &[RestoreRequest]) -> impl Iterator<Item = ArticleId> {
-    requests.iter().filter_map(|request| match request.subject {
-        Subject::Article(id) => Some(id),
-        Subject::File(_) => None,
-    })
+    requests
+        .iter()
+        .filter_map(|request| request.subject.article())
 }
 
 /// The prepared file of a request.
@@ -97,15 +104,6 @@ pub struct RestoredFile {
     pub fields: Vec<Field>,
     /// Whether readers have this content already, or do not get it before a person decides.
     is_silent: bool,
-}
-
-/// The effect of a restored version on readers of the service.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum GoesLive {
-    /// An existing article or category changes.
-    Changed,
-    /// A new article appears.
-    Created,
 }
 
 impl RestoredFile {
@@ -150,22 +148,22 @@ impl RestoredFile {
         Digest::of_parts(&parts.map(str::as_bytes).collect::<Vec<_>>())
     }
 
-    /// Predicts the effect on readers; `None`: no change. `fresh`: the flags of a new article whose file has none. In
-    /// doubt a version goes live.
-    pub fn goes_live(&self, fresh: Flags) -> Option<GoesLive> {
-        if self.is_silent {
-            return None;
+    /// Returns whether the file becomes a new article.
+    pub fn is_new_article(&self) -> bool {
+        self.target.id.is_none() && !self.target.is_category()
+    }
+
+    /// Returns whether readers will see a change. `fresh`: the flags of a new article whose file has none. In doubt a
+    /// version goes live.
+    pub fn goes_live(&self, fresh: Flags) -> bool {
+        if self.is_silent || self.target.is_category() {
+            return !self.is_silent;
         }
-        if self.version.seen.subject.is_category() {
-            return Some(GoesLive::Changed);
-        }
+        let fresh = Some(fresh).filter(|_| self.is_new_article());
+        let fresh = fresh.unwrap_or_default();
         // A file that is not ready is never sent.
-        let document = Document::parse_leniently(self.new.as_bytes()).ok()?;
-        let flags = document.flags();
-        if self.target.id.is_some() {
-            return (!flags.hides()).then_some(GoesLive::Changed);
-        }
-        (!flags.or(fresh).hides()).then_some(GoesLive::Created)
+        let document = Document::parse_leniently(self.new.as_bytes());
+        document.is_ok_and(|document| !document.flags().or(fresh).hides())
     }
 
     /// The version's cause in the history, which leads from the new article to the old one.
