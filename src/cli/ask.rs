@@ -111,15 +111,41 @@ impl From<Workspace> for Chosen {
     }
 }
 
-/// Asks for the workspace. The service lists only workspaces that the token's owner created, so the id of any other
-/// workspace may be pasted.
-pub(super) async fn workspace(service: &str, context: &Context) -> Result<Chosen, Failure> {
-    let listed = once(service, context, async |client| client.workspaces().await).await??;
-    if let Some(only) = only(&listed, context) {
-        return Ok(only);
+/// Chooses the only workspace of the token's owner, or asks for a workspace. The service lists only workspaces that the
+/// token's owner created, so the id of any other workspace may be pasted. `None`: without a question (`asks`) there is
+/// none to choose.
+pub(super) async fn workspace(
+    service: &str,
+    asks: bool,
+    context: &Context,
+) -> Result<Option<Chosen>, Failure> {
+    if !asks && config::token_from_environment(&context.request()).is_none() {
+        return Ok(None);
     }
-    if listed.is_empty() {
-        return pasted();
+    let listed = once(service, context, async |client| client.workspaces().await).await??;
+    match &listed[..] {
+        [one] => {
+            context.out.note(format!(
+                "the workspace is {} ({}), the only one of this token's owner; --workspace names another",
+                escape(&one.name),
+                one.id
+            ));
+            return Ok(Some(one.clone().into()));
+        }
+        [] => return asks.then(pasted).transpose(),
+        several if !asks => {
+            let lines = several.iter();
+            let lines =
+                lines.map(|one| format!("\n  --workspace {}  # {}", one.id, escape(&one.name)));
+            return Err(Failure::usage(
+                format!(
+                    "{service} has {} workspaces of this token's owner",
+                    several.len()
+                ),
+                format!("name one:{}", lines.collect::<String>()),
+            ));
+        }
+        [_, ..] => {}
     }
     let mut choices: Vec<String> = listed
         .iter()
@@ -135,45 +161,9 @@ pub(super) async fn workspace(service: &str, context: &Context) -> Result<Chosen
         .map_err(|dialoguer::Error::IO(cause)| unanswered(cause))?;
     interrupt::after_question();
     match listed.into_iter().nth(at) {
-        Some(one) => Ok(one.into()),
-        None => pasted(),
+        Some(one) => Ok(Some(one.into())),
+        None => pasted().map(Some),
     }
-}
-
-/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or no workspace.
-pub(super) async fn only_workspace(
-    service: &str,
-    context: &Context,
-) -> Result<Option<Chosen>, Failure> {
-    if config::token_from_environment(&context.request()).is_none() {
-        return Ok(None);
-    }
-    let listed = once(service, context, async |client| client.workspaces().await).await??;
-    if let [_, _, ..] = &listed[..] {
-        let lines = listed.iter();
-        let lines = lines.map(|one| format!("\n  --workspace {}  # {}", one.id, escape(&one.name)));
-        return Err(Failure::usage(
-            format!(
-                "{service} has {} workspaces of this token's owner",
-                listed.len()
-            ),
-            format!("name one:{}", lines.collect::<String>()),
-        ));
-    }
-    Ok(only(&listed, context))
-}
-
-/// Returns the only workspace, and names it in a note.
-fn only(listed: &[Workspace], context: &Context) -> Option<Chosen> {
-    let [one] = listed else {
-        return None;
-    };
-    context.out.note(format!(
-        "the workspace is {} ({}), the only one of this token's owner; --workspace names another",
-        escape(&one.name),
-        one.id
-    ));
-    Some(one.clone().into())
 }
 
 /// Refuses a workspace that the service does not have, and a token that the service rejects. Without a token or an

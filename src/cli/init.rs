@@ -155,16 +155,12 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
         None if asks => ask::service(insecure)?,
         None => return Err(missing()),
     };
-    let chosen = match workspace {
-        Some(id) => {
-            ask::known(&service, id, context).await?;
-            Chosen { id, name: None }
-        }
-        None if asks => ask::workspace(&service, context).await?,
-        None => {
-            let only = ask::only_workspace(&service, context).await?;
-            only.ok_or_else(missing)?
-        }
+    let chosen = if let Some(id) = workspace {
+        ask::known(&service, id, context).await?;
+        Chosen { id, name: None }
+    } else {
+        let chosen = ask::workspace(&service, asks, context).await?;
+        chosen.ok_or_else(missing)?
     };
     Ok(NewSettings {
         service,
