@@ -275,7 +275,7 @@ pub(super) fn write_yaml<D: Disk>(
             "edited here"
         };
         let seen = seen_as(id, folder, (Side::Local, cause), &words, replaced);
-        entry = HistoryEntry::of_whole(seen, replaced.to_owned());
+        entry = HistoryEntry::of_seen(seen, replaced, replaced);
     }
     entry.bodies.push(source.clone());
     let after = seen_as(id, folder, new.seen, version, &source);

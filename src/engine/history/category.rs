@@ -115,6 +115,6 @@ pub(in crate::engine) fn keep_theirs(
     let last = last_document(store, id, None)?;
     let source = category_file(id, folder, words, last.as_ref());
     let seen = seen_as(id, folder, (Side::Remote, cause), words, &source);
-    store.gather(HistoryEntry::of_whole(seen, source))?;
+    store.gather(HistoryEntry::of_seen(seen, &source, &source))?;
     store.flush_bodies()
 }

@@ -55,19 +55,14 @@ impl HistoryEntry {
         Ok(Self::of_seen(seen, text, source))
     }
 
-    /// Makes an entry of a version whose body is the whole file.
-    pub(in crate::engine) fn of_whole(seen: SeenVersion, source: String) -> Self {
-        Self {
-            bodies: vec![source],
-            seen: Some(seen),
-            may_merge: false,
-        }
-    }
-
     /// Makes an entry of a version with its body, and with the whole file if the version names it.
     pub(in crate::engine) fn of_seen(seen: SeenVersion, text: &str, source: &str) -> Self {
         let mut bodies = vec![text.to_owned()];
-        bodies.extend(seen.file.map(|_| source.to_owned()));
+        bodies.extend(
+            seen.file
+                .filter(|_| text != source)
+                .map(|_| source.to_owned()),
+        );
         Self {
             bodies,
             seen: Some(seen),

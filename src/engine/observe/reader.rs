@@ -6,7 +6,7 @@ use super::local::Scanned;
 use crate::engine::form::{category_version, needs_whole, slug_at, text_lf};
 use crate::engine::history::category::{last_here, seen_as};
 use crate::engine::history::entry::no_article;
-use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
+use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
@@ -77,7 +77,8 @@ impl<'a> Reader<'a> {
                     self.read(place, stamp, &document)?;
                 }
                 Some(_) | None => {
-                    self.not_ready(place, problem.id, problem.to_string(), source)?;
+                    let message = problem.to_string();
+                    self.not_ready(place, problem.id, message, source.as_deref())?;
                 }
             },
             ScannedFile::Present { place, .. } => {
@@ -92,7 +93,7 @@ impl<'a> Reader<'a> {
         place: Place,
         id: Option<ArticleId>,
         message: String,
-        source: Option<String>,
+        source: Option<&str>,
     ) -> StateResult<()> {
         if let Some(source) = source {
             self.store_not_ready(&place, id, source)?;
@@ -148,7 +149,7 @@ impl<'a> Reader<'a> {
         let slug = match slug_at(document, &place) {
             Ok(slug) => slug,
             Err(problem) => {
-                let source = Some(document.source().to_owned());
+                let source = Some(document.source());
                 return self.not_ready(place, document.id(), problem.to_string(), source);
             }
         };
@@ -206,9 +207,9 @@ impl<'a> Reader<'a> {
         &mut self,
         place: &Place,
         id: Option<ArticleId>,
-        source: String,
+        source: &str,
     ) -> StateResult<()> {
-        let digest = TextDigest::of(&source);
+        let digest = TextDigest::of(source);
         if source.is_empty() || self.store.has_body(digest)? {
             return Ok(());
         }
@@ -229,7 +230,8 @@ impl<'a> Reader<'a> {
             },
             file: Some(digest),
         };
-        self.store.gather(HistoryEntry::of_whole(seen, source))
+        self.store
+            .gather(HistoryEntry::of_seen(seen, source, source))
     }
 
     /// Returns the subject in whose history a file belongs.
@@ -278,27 +280,15 @@ pub(super) fn store_yaml(
             home.is_some_and(|home| home != folder && folders.contains(home))
         });
         let id = document.id().or(row.map(|row| row.id));
-        if let Some(id) = id.filter(|_| !copied) {
-            store_text(id, folder, document, store)?;
+        let words = category_version(folder, document).ok();
+        let Some((id, words)) = id.filter(|_| !copied).zip(words) else {
+            continue;
+        };
+        let source = document.source();
+        if last_here(store, id, Some(folder))?.as_deref() != Some(source) {
+            let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, source);
+            store.gather(HistoryEntry::of_seen(seen, source, source))?;
         }
     }
     store.flush_bodies()
-}
-
-/// Stores a file's text, unless the history has it.
-fn store_text(
-    id: CategoryId,
-    folder: &str,
-    document: &CategoryDocument,
-    store: &mut Store,
-) -> StateResult<()> {
-    let source = document.source();
-    let Ok(words) = category_version(folder, document) else {
-        return Ok(());
-    };
-    if last_here(store, id, Some(folder))?.as_deref() == Some(source) {
-        return Ok(());
-    }
-    let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, source);
-    store.gather(HistoryEntry::of_whole(seen, source.to_owned()))
 }
