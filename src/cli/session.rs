@@ -15,7 +15,6 @@ use crate::daemon::git;
 use crate::daemon::job::{CycleCommand, CycleOutcome, Job, Scope, Trigger};
 use crate::daemon::workspaces::{WorkspaceEngine, run_job, stop_failure};
 use crate::engine::report::Report;
-use crate::engine::restore::articles_of;
 use crate::engine::{self, StopCause, open, open_actions};
 use crate::mirror::RealDisk;
 use crate::model::path::PRIVATE_FOLDER;
@@ -91,7 +90,9 @@ impl<'c> Session<'c> {
         if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
             // After the lock the folder counts as synced, so the unfinished restore is stored before.
             let mut store = open::unlocked_state(self.config, root)?;
-            open_actions::begin_restore(&mut store, articles_of(&command.restore))?;
+            let requests = command.restore.iter();
+            let articles = requests.filter_map(|one| one.subject.article());
+            open_actions::begin_restore(&mut store, articles)?;
         }
         let _locks = locks::take(self.config, doing, refilled)?;
         self.cycle(command).await

@@ -5,15 +5,17 @@
 //! hand. Several workspaces follow one after another.
 
 mod folder;
-mod live;
 mod targets;
 
 use super::{
-    ExitCode, Outcome,
+    ExitCode, Outcome, ask,
     context::Context,
+    counts::several,
     cycle, differences,
     failure::Failure,
-    git_head, report,
+    git_head,
+    print::escape,
+    report,
     session::{self, SessionReport},
 };
 use crate::{
@@ -87,7 +89,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         return Ok(ExitCode::Done);
     }
     git_head::may_write(&config).await?;
-    if !args.yes && !live::agreed(context, &config, &groups)? {
+    if !args.yes && !agreed(context, &config, &groups)? {
         context.out.note("nothing was restored");
         return Ok(ExitCode::Attention);
     }
@@ -128,6 +130,48 @@ fn preview(groups: &[Group], refused: Vec<Refused>) -> Comparison {
     let notes = refused.map(|one| format!("{}: {one}", one.path));
     preview.notes.extend(notes);
     preview
+}
+
+/// Returns whether the user agrees to the changes; `true` if readers would see no change.
+fn agreed(context: &Context, config: &Config, groups: &[Group]) -> Result<bool, Failure> {
+    let (mut lines, mut fresh) = (Vec::new(), 0);
+    for group in groups {
+        let found = group.found.iter();
+        for file in found.filter(|file| file.goes_live(config.options.new_articles)) {
+            let what = if file.is_new_article() {
+                fresh += 1;
+                "is a new article"
+            } else {
+                "changes"
+            };
+            let path = group.part.path(&file.target.place);
+            let path = escape(&path);
+            lines.push(format!("  {path} {what}: {}", file.described()));
+        }
+    }
+    if lines.is_empty() {
+        return Ok(true);
+    }
+    let what = match (lines.len() - fresh, fresh) {
+        (0, fresh) => format!("publish {}", several(fresh, "new article")),
+        (_, _) => format!("change {}", several(lines.len(), "live article")),
+    };
+    if context.out.json || context.out.quiet || !ask::possible() {
+        return Err(Failure::usage(
+            format!("this would {what}, which needs your agreement"),
+            format!(
+                "--dry-run shows the changes; agree with:\n  {}",
+                ask::again()
+            ),
+        ));
+    }
+    context
+        .out
+        .note(format!("This would {what}, compared with the last sync:"));
+    for line in &lines {
+        context.out.note(line);
+    }
+    ask::agrees("Publish?")
 }
 
 /// Restores the versions of each workspace. The report includes `refused`.

@@ -80,13 +80,6 @@ impl RestoreRequest {
     }
 }
 
-/// Returns the articles of some requests.
-pub fn articles_of(requests: &[RestoreRequest]) -> impl Iterator<Item = ArticleId> {
-    requests
-        .iter()
-        .filter_map(|request| request.subject.article())
-}
-
 /// The prepared file of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RestoredFile {
@@ -318,7 +311,8 @@ async fn restore_each<D: Disk>(
     restored: &mut Restored,
 ) -> anyhow::Result<()> {
     let view = MirrorView::read_and_keep(journal.disk, journal.store)?;
-    begin_restore(journal.store, articles_of(requests))?;
+    let articles = requests.iter().filter_map(|one| one.subject.article());
+    begin_restore(journal.store, articles)?;
     begin_phase(teller, "restoring", Some(requests.len()), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);

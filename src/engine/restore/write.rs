@@ -42,19 +42,12 @@ pub(super) fn write_restored<D: Disk>(
         Some(id) => name_folder(journal, id, &place.folder)?,
         None => None,
     };
-    let new = entry_of(journal.store, file, &file.new, &file.cause())?;
-    let deed = Deed {
-        action: Kind::Restore.word().to_owned(),
-        side: Side::Local,
-        path: place.to_string(),
-        id: target.id.or(target.instead_of),
-        detail: file.described(),
-    };
-    journal.store.write(|tx| {
-        let mut bodies = new.bodies.iter();
-        bodies.try_for_each(|body| tx.put_body(body).map(drop))
-    })?;
-    let version = new.seen.map(|seen| RowChange::Version(Box::new(seen)));
+    let mut new = entry_of(journal.store, file, &file.new, &file.cause())?;
+    let version = new.seen.take().map(Box::new).map(RowChange::Version);
+    journal.store.write(|tx| new.put(tx))?;
+    let (action, id) = (Kind::Restore.word(), target.id.or(target.instead_of));
+    let path = place.to_string();
+    let deed = Deed::new(action, Side::Local, &path, id, file.described());
     let event = RowChange::Event(Box::new(deed));
     let rows = version.into_iter().chain([event]).collect();
     let over = file.present.as_ref();
@@ -74,12 +67,11 @@ fn name_folder<D: Disk>(
         return Ok(None);
     }
     let is_here = |row: &CategoryRow| row.folder.as_deref() == Some(folder);
-    let (own, others): (Vec<_>, Vec<_>) =
-        (journal.store.categories()?.into_iter()).partition(|row| row.id == id);
-    let own = own
-        .into_iter()
-        .find(|row| row.folder.is_none() || is_here(row));
-    let Some(row) = own.filter(|_| !others.iter().any(is_here)) else {
+    let mut others = journal.store.categories()?.into_iter();
+    let is_taken = others.any(|row| row.id != id && is_here(&row));
+    let own = journal.store.category(id)?;
+    let own = own.filter(|row| row.folder.is_none() || is_here(row));
+    let Some(row) = own.filter(|_| !is_taken) else {
         return Ok(None);
     };
     let text = match last_document(journal.store, id, Some(folder))? {
