@@ -114,10 +114,7 @@ fn events(
         };
         let within = Some(folder.as_str()).filter(|folder| !folder.is_empty());
         let found = store.events(limit.saturating_add(1), within)?;
-        events.extend(found.into_iter().map(|mut event| {
-            event.deed.path = part.path(&event.deed.path);
-            event
-        }));
+        events.extend(in_mirror(part, found));
     }
     // The sort is stable, so events of one moment keep their order.
     events.sort_by_key(|event| std::cmp::Reverse(event.at));
@@ -197,6 +194,14 @@ fn why<'a>(named: &VersionSpec, kept: &'a StoredVersion) -> &'a str {
     }
 }
 
+/// Returns events of a workspace with their paths below the mirror.
+fn in_mirror(part: &Part, events: Vec<Event>) -> impl Iterator<Item = Event> {
+    events.into_iter().map(|mut event| {
+        event.deed.path = part.path(&event.deed.path);
+        event
+    })
+}
+
 fn event_line(Event { at, deed }: Event) -> EventLine {
     let at = at.to_rfc3339();
     EventLine { at, deed }
@@ -250,11 +255,10 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
 }
 
 fn heading(named: &VersionSpec) -> String {
-    let past = &named.history;
-    match (&past.now_at, past.article()) {
-        (Some(place), Some(id)) => format!("{} {id}", escape(&named.part.path(place))),
-        (Some(place), None) => escape(&named.part.path(place)).into_owned(),
-        (None, _) => format!("{} {}", escape(&named.name), described(past)),
+    match (named.now_at(), named.history.article()) {
+        (Some(path), Some(id)) => format!("{} {id}", escape(&path)),
+        (Some(path), None) => escape(&path).into_owned(),
+        (None, _) => format!("{} {}", escape(&named.name), described(&named.history)),
     }
 }
 
@@ -352,22 +356,11 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
         }
         (None, Some(_) | None) => Vec::new(),
     };
-    let now_at = named
-        .history
-        .now_at
-        .as_ref()
-        .map(|place| named.part.path(place));
     Ok(context.out.json(&Report {
-        path: now_at,
+        path: named.now_at(),
         id,
         versions,
-        events: events
-            .into_iter()
-            .map(|mut event| {
-                event.deed.path = named.part.path(&event.deed.path);
-                event_line(event)
-            })
-            .collect(),
+        events: in_mirror(&named.part, events).map(event_line).collect(),
         others: named.others.iter().filter_map(History::article).collect(),
     })?)
 }

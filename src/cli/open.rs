@@ -67,9 +67,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         )
     })?;
     if context.out.json {
-        let place = named.history.now_at.as_ref();
         context.out.json(&Report {
-            path: &place.map_or_else(|| named.name.clone(), |place| named.part.path(place)),
+            path: &named.now_at().unwrap_or(named.name),
             id,
             url: &url,
         })?;

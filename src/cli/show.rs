@@ -86,24 +86,15 @@ fn as_json(
     file: Option<String>,
 ) -> Result<(), Failure> {
     let id = named.history.article();
-    let row = match id {
-        Some(id) => named.store.article(id)?,
-        None => None,
-    };
-    let figures = match id {
-        Some(id) => named.store.figures_of(id)?,
-        None => None,
-    };
+    let row = id.map(|id| named.store.article(id)).transpose()?.flatten();
+    let figures = id.map(|id| named.store.figures_of(id));
+    let figures = figures.transpose()?.flatten();
     let of = |value: fn(&Figures) -> i64| figures.as_ref().map(value);
     let version = &kept.seen.version;
     Ok(context.out.json(&Report {
         path: named.part.path(&kept.seen.place),
         id,
-        now_at: named
-            .history
-            .now_at
-            .as_ref()
-            .map(|place| named.part.path(place)),
+        now_at: named.now_at(),
         number: kept.number,
         at: kept.at.to_rfc3339(),
         side: kept.seen.side,

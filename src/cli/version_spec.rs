@@ -44,19 +44,15 @@ pub(super) struct VersionSpec {
 impl VersionSpec {
     /// Returns the version with the number; without a number, the newest version.
     pub(super) fn version(&self) -> Result<&StoredVersion, Failure> {
-        let newest = || {
+        let (name, history) = (&self.name, &self.history);
+        let Some(number) = self.number else {
             // A conflict copy is skipped, because its text was never the file's.
-            let last = self.history.last_address();
-            last.map(|kept| self.history.listed(kept))
-                .or(self.history.newest())
+            let last = history.last_address().map(|kept| history.listed(kept));
+            return Ok(last.unwrap_or(history.newest()));
         };
-        let numbered = self.number.map(|number| self.history.numbered(number));
-        let found = numbered.unwrap_or_else(newest);
-        found.ok_or_else(|| {
-            let newest = self.history.distinct().into_iter();
-            let newest = newest.map(|(kept, _)| kept.number).max();
-            let newest = newest.unwrap_or_default();
-            let (name, number) = (&self.name, self.number.unwrap_or_default());
+        history.numbered(number).ok_or_else(|| {
+            let distinct = history.distinct();
+            let newest = distinct.first().map_or(0, |(kept, _)| kept.number);
             Failure::usage(
                 format!("{name} has no version @{number}"),
                 format!(
@@ -64,6 +60,12 @@ impl VersionSpec {
                 ),
             )
         })
+    }
+
+    /// Returns the present path of the subject's file, below the mirror.
+    pub(super) fn now_at(&self) -> Option<String> {
+        let now_at = self.history.now_at.as_ref();
+        now_at.map(|place| self.part.path(place))
     }
 
     /// Returns whether the subject is at the named path now, or was named by its id.
@@ -141,14 +143,12 @@ pub(super) fn described(history: &History) -> String {
 /// Describes a subject's fate and its title.
 pub(super) fn became(history: &History) -> String {
     let newest = history.newest();
-    let state = match (&history.now_at, history.ended, newest) {
-        (Some(place), _, _) => format!("now {place}"),
-        (None, Some(at), _) => format!("deleted {}", local_time(at)),
-        (None, None, Some(newest)) => format!("last seen {}", local_time(newest.at)),
-        (None, None, None) => "never seen".to_owned(),
+    let state = match (&history.now_at, history.ended) {
+        (Some(place), _) => format!("now {place}"),
+        (None, Some(at)) => format!("deleted {}", local_time(at)),
+        (None, None) => format!("last seen {}", local_time(newest.at)),
     };
-    let title = newest.map_or("", |kept| kept.seen.version.title.as_str());
-    format!("{state}, \"{}\"", escape(title))
+    format!("{state}, \"{}\"", escape(&newest.seen.version.title))
 }
 
 /// Finds the subject that an argument names.

@@ -28,8 +28,8 @@ pub struct History {
 
 impl History {
     /// Returns the newest version.
-    pub fn newest(&self) -> Option<&StoredVersion> {
-        self.versions.first()
+    pub fn newest(&self) -> &StoredVersion {
+        &self.versions[0]
     }
 
     /// Returns the last version with an address of its own; a conflict copy has none. If possible, the file was ready.
@@ -63,18 +63,16 @@ impl History {
             return Vec::new();
         };
         let (now, was) = (&kept.seen.version, &before.seen.version);
-        let fields = now.differing(was).into_iter();
+        let mut fields = now.differing(was);
         if self.subject.is_category() {
-            let stored: Vec<Field> = fields.collect();
-            let of_category = OF_CATEGORY
-                .iter()
-                .filter(|(field, _)| stored.contains(field));
-            return of_category.map(|(_, field)| *field).collect();
+            let of_category = OF_CATEGORY.iter();
+            let changed = of_category.filter(|(stored, _)| fields.contains(stored));
+            return changed.map(|(_, field)| *field).collect();
         }
         // A category without an id yet is no change.
         let is_named = was.category.is_provisional() || now.category.is_provisional();
-        let fields = fields.filter(|field| *field != Field::Category || !is_named);
-        fields.collect()
+        fields.retain(|field| *field != Field::Category || !is_named);
+        fields
     }
 
     /// Returns the distinct versions, newest first, each with whether both sides had it.
@@ -180,19 +178,8 @@ pub fn at_path(store: &Store, path: &str) -> StateResult<Vec<History>> {
     let is_whole = file.ends_with(EXTENSION) || file == CATEGORY_FILE;
     let ending = if is_whole { "" } else { EXTENSION };
     let place = Place::new(folder, format!("{file}{ending}"));
-    let mut subjects = Vec::new();
-    if place.file == CATEGORY_FILE {
-        let categories = store.categories()?.into_iter();
-        let present = categories.filter(|row| row.folder.as_deref() == Some(folder));
-        subjects.extend(present.map(|row| Subject::category(row.id)));
-    }
-    for subject in store.subjects_at(&place)? {
-        if !subjects.contains(&subject) {
-            subjects.push(subject);
-        }
-    }
     let mut found = Vec::new();
-    for subject in subjects {
+    for subject in store.subjects_at(&place)? {
         found.extend(of(store, subject)?);
     }
     // The stable sort keeps equal keys in the order of their last versions.

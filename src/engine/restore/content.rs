@@ -272,15 +272,18 @@ fn default_version<'h>(
             has_address(kept) && !was_not_ready(kept) && document.is_none_or(differs)
         }),
         // A missing file comes back as it was in the mirror.
-        None if target.is_category() => versions.find(|kept| was_here(kept)).or(history.newest()),
-        None => last_words(history),
+        None if target.is_category() => {
+            let last = versions.find(|kept| was_here(kept));
+            Some(last.unwrap_or(history.newest()))
+        }
+        None => Some(last_words(history)),
     }
 }
 
 /// Returns the last version that no later one undid. If both sides had their own, the writer's counts, even if the
 /// service's was seen later. A conflict copy was never the file, and a file that was not ready comes back only by its
 /// number.
-fn last_words(history: &History) -> Option<&StoredVersion> {
+fn last_words(history: &History) -> &StoredVersion {
     let usable = |kept: &&StoredVersion| has_address(kept) && !was_not_ready(kept);
     let usable = history.versions.iter().filter(usable);
     let last = usable.clone().next();
@@ -288,7 +291,7 @@ fn last_words(history: &History) -> Option<&StoredVersion> {
     apart
         .find(|kept| kept.seen.side == Side::Local)
         .or(last)
-        .or(history.newest())
+        .unwrap_or(history.newest())
 }
 
 /// Returns `_category.yaml` with a version's words; the writer's comments and keys stay.

@@ -87,7 +87,7 @@ impl<D: Disk> Preparer<'_, D> {
                 quoted(&path)
             );
             let message = format!("{path} is there again, and was left as it is");
-            return refuse_as(ExitCode::Retry, message, help);
+            return Err(Refused::new(ExitCode::Retry, message, help).into());
         }
         if has_file && self.view.base.conflicts.contains_key(&id) {
             let path = place.to_string();
@@ -97,7 +97,7 @@ impl<D: Disk> Preparer<'_, D> {
                 quoted(&path)
             );
             let message = format!("{path} is in conflict");
-            return refuse_as(ExitCode::Attention, message, help);
+            return Err(Refused::new(ExitCode::Attention, message, help).into());
         }
         Ok(Target {
             place,
@@ -179,8 +179,7 @@ impl<D: Disk> Preparer<'_, D> {
             Some((id, self.view.paired.folder(id).or(known)?))
         });
         let Some((id, folder)) = found else {
-            let last = history.newest().map(|last| last.seen.place.folder.as_str());
-            let last = last.unwrap_or_default();
+            let last = &history.newest().seen.place.folder;
             return refuse(
                 format!("the category {last} has no folder any more"),
                 "make one, or run `kbsync sync`; `kbsync show` prints what the file said",
@@ -261,11 +260,9 @@ fn check_names(place: &Place, has_folder: bool) -> Result<(), String> {
     if is_ignored(&place.folder) || is_ignored(&place.file) {
         return Err("it has a name that kbsync ignores".to_owned());
     }
-    let mut slugs = vec![place.stem()];
-    if !has_folder {
-        slugs.insert(0, &place.folder);
-    }
-    let mut slugs = slugs.into_iter().map(slug_of_stem);
+    let folder = (!has_folder).then_some(place.folder.as_str());
+    let names = folder.into_iter().chain([place.stem()]);
+    let mut slugs = names.map(slug_of_stem);
     slugs.try_for_each(|slug| slug.map(drop).map_err(|problem| problem.to_string()))
 }
 
@@ -277,13 +274,5 @@ fn not_readable<T>(id: ArticleId, why: &str) -> anyhow::Result<T> {
 }
 
 pub(super) fn refuse<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
-    refuse_as(ExitCode::Usage, message, help)
-}
-
-fn refuse_as<T>(
-    code: ExitCode,
-    message: impl Into<String>,
-    help: impl Into<String>,
-) -> anyhow::Result<T> {
-    Err(Refused::new(code, message, help).into())
+    Err(Refused::impossible(message, help).into())
 }

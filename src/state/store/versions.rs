@@ -9,7 +9,10 @@ use super::{
     one,
 };
 use crate::{
-    model::{ArticleId, Digest, Place, Side, TextDigest, path::CONFLICT_EXTENSION},
+    model::{
+        ArticleId, Digest, Place, Side, TextDigest,
+        path::{CATEGORY_FILE, CONFLICT_EXTENSION},
+    },
     state::{SeenVersion, StateResult, StoredVersion, Subject},
 };
 use rusqlite::{Connection, Row, params};
@@ -40,11 +43,14 @@ impl Store {
 
     /// Lists the subjects that are or were at a place: the present subject first, then the others, latest first.
     pub fn subjects_at(&self, place: &Place) -> StateResult<Vec<Subject>> {
-        let present = self
-            .articles_at(place)?
-            .into_iter()
-            .map(|article| Subject::Article(article.id));
+        let present = self.articles_at(place)?.into_iter();
+        let present = present.map(|article| Subject::Article(article.id));
         let mut subjects: Vec<Subject> = present.collect();
+        if place.file == CATEGORY_FILE {
+            let categories = self.categories()?.into_iter();
+            let present = categories.filter(|row| row.folder.as_ref() == Some(&place.folder));
+            subjects.extend(present.map(|row| Subject::category(row.id)));
+        }
         let recorded: Vec<Subject> = self.all(
             "SELECT article, subjects.folder, subjects.file, max(at) FROM versions \
              JOIN subjects ON subjects.id = versions.subject \
