@@ -300,13 +300,12 @@ impl<'d> Clashing<'d> {
                 (Field::Keywords, &version.keywords),
             ];
             let words = words.into_iter().find(|(of, _)| *of == field);
-            match words {
-                Some((_, words)) => format!("{key} {words}"),
-                None => match self.folders.get(&version.category) {
-                    Some(folder) => format!("{key} {folder}"),
-                    None => format!("{key} {}", version.category),
-                },
-            }
+            let category = || {
+                let folder = self.folders.get(&version.category).cloned();
+                folder.unwrap_or_else(|| version.category.to_string())
+            };
+            let value = words.map_or_else(category, |(_, words)| words.clone());
+            format!("{key} {value}")
         };
         Difference {
             line: line_of(self.document, &key),

@@ -173,7 +173,7 @@ fn for_person(pair: &Pair, view: View, width: Option<usize>) -> String {
                 ChangeTag::Insert => GOOD,
             };
             let plain = Style::new().fg_color(style.get_fg_color());
-            write!(text, "{plain}{}{plain:#}", sign(change.tag())).ok();
+            write!(text, "{plain}{}{plain:#}", change.tag()).ok();
             for (is_changed, part) in parts(&change, width) {
                 let style = if is_changed { plain.invert() } else { plain };
                 write!(text, "{style}{}{style:#}", escape_line(&part)).ok();
@@ -284,14 +284,6 @@ fn excerpt(text: &str, keeps_start: bool, keeps_end: bool) -> String {
     }
     let end = if keeps_end { &text[end..] } else { "" };
     format!("{} … {end}", text[..start].trim_end())
-}
-
-fn sign(tag: ChangeTag) -> char {
-    match tag {
-        ChangeTag::Equal => ' ',
-        ChangeTag::Delete => '-',
-        ChangeTag::Insert => '+',
-    }
 }
 
 #[cfg(test)]

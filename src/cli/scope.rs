@@ -25,14 +25,6 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Makes the part of a whole workspace.
-    fn whole(root: Root) -> Self {
-        Self {
-            root,
-            scope: Vec::new(),
-        }
-    }
-
     /// Returns a path below this workspace; `""` is the workspace itself.
     pub(super) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         if path == self.root.folder() {
@@ -89,7 +81,12 @@ pub(super) fn paths(config: &Config, parts: &[Part]) -> Vec<String> {
 
 /// Returns all workspaces of the mirror.
 pub(super) fn all(config: &Config) -> Vec<Part> {
-    config.roots().into_iter().map(Part::whole).collect()
+    let roots = config.roots().into_iter();
+    let whole = roots.map(|root| Part {
+        root,
+        scope: Vec::new(),
+    });
+    whole.collect()
 }
 
 /// Returns the workspaces that the paths are in; without paths, all workspaces.
