@@ -56,8 +56,8 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
                 }
                 (Some(_) | None, _) => (Vec::new(), Vec::new()),
             };
-            let edited_copy = row.copy.clone().filter(|copy| {
-                let copy = document(&part, &format!("{}/{copy}", row.place.folder));
+            let edited_copy = row.copy_place().filter(|copy| {
+                let copy = document(&part, &copy.to_string());
                 copy.zip(row.remote.as_ref()).is_some_and(|(copy, remote)| {
                     let shown = copy.version(remote.slug.clone(), remote.category);
                     !shown.same_words(remote)
@@ -68,7 +68,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
                 path: part.path(found.map_or(row.place, |(_, place)| place)),
                 fields,
                 differences,
-                edited_copy,
+                edited_copy: edited_copy.map(|copy| copy.file),
                 reason: row.reason,
             });
         }

@@ -189,8 +189,8 @@ fn may_ask(context: &Context, paths: &[PathBuf], is_gone: bool) -> Result<(), Fa
 /// changed that file.
 fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failure> {
     let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
-    let files = [Some(found.path().to_owned()), copy_of(&found.row)];
-    let files = files.into_iter().flatten();
+    let copy = found.row.copy_place().map(|copy| copy.to_string());
+    let files = [Some(found.path().to_owned()), copy].into_iter().flatten();
     let files: Vec<_> = files.map(|path| part.root.path.join(path)).collect();
     let before = bytes(part, found.path());
     if files.len() < 2 || before.is_none() || !files[1].is_file() {
@@ -234,12 +234,6 @@ impl Found {
     }
 }
 
-/// Returns the path of the service's version.
-fn copy_of(row: &ConflictRow) -> Option<String> {
-    let copy = row.copy.as_ref()?;
-    Some(format!("{}/{copy}", row.place.folder))
-}
-
 /// Returns the conflict at a path, or all conflicts in a folder. The copy's path is accepted, too, and a former path if
 /// nothing else has that path.
 fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, Failure> {
@@ -254,7 +248,7 @@ fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, 
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
-        let copy = copy_of(&row);
+        let copy = row.copy_place().map(|copy| copy.to_string());
         let is_named = |name: &String| is_at(name, path);
         let is_here = is_named(&places[0]) || copy.as_ref().is_some_and(is_named);
         // Of two files with one id, the one at the known place is the article's.

@@ -252,3 +252,10 @@ pub struct ConflictRow {
     /// The time of the conflict.
     pub at: Timestamp,
 }
+
+impl ConflictRow {
+    /// Returns the place of the conflict copy.
+    pub fn copy_place(&self) -> Option<Place> {
+        Some(Place::new(&self.place.folder, self.copy.as_ref()?))
+    }
+}

@@ -214,12 +214,11 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
 
 /// Returns the place of a conflict's copy, even if it was moved.
 pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> Option<&'a Place> {
-    let copy = conflict.copy.as_ref()?;
-    let shown = Place::new(&conflict.place.folder, copy);
+    let shown = conflict.copy_place()?;
     // A copy without its `id:` line is recognised by its name.
     let is_copy = |(place, id): &(&Place, &Option<ArticleId>)| match id {
         Some(id) => *id == conflict.id,
-        None => *copy == place.file,
+        None => shown.file == place.file,
     };
     let copies = local.copies.iter().filter(is_copy);
     let places = copies.map(|(place, _)| place);

@@ -202,8 +202,7 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
         if standing.is_none() && !is_known && !lines.any(|line| line.id == Some(id)) {
             continue;
         }
-        let shown =
-            standing.and_then(|row| Some(Place::new(&row.place.folder, row.copy.as_ref()?)));
+        let shown = standing.and_then(ConflictRow::copy_place);
         // If the shown copy is missing, any other copy keeps the conflict.
         let stays = shown.is_some_and(|shown| {
             let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
