@@ -21,7 +21,7 @@ use crate::{
         compare::Pair,
         history::{History, as_file},
     },
-    model::{ArticleId, CategoryId, Field, Side, path::CATEGORY_FILE},
+    model::{ArticleId, CategoryId, Field, Side},
     state::{Deed, Event, StoredVersion},
 };
 use serde::Serialize;
@@ -310,10 +310,8 @@ fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
 /// Returns the difference from the version before; `None`: the files are equal.
 fn difference(named: &VersionSpec, kept: &StoredVersion) -> Result<Option<Pair>, Failure> {
     let before = named.history.before(kept.number);
-    let old = match before {
-        Some(before) => as_file(&named.store, before)?,
-        None => None,
-    };
+    let old = before.map(|before| as_file(&named.store, before));
+    let old = old.transpose()?.flatten();
     let new = as_file(&named.store, kept)?.unwrap_or_default();
     if before.is_some() && old.as_ref() == Some(&new) {
         return Ok(None);
@@ -351,10 +349,9 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
     let id = named.history.article();
     let events = match (id, &named.history.now_at) {
         (Some(id), _) => named.store.events_of(id, limit)?,
-        (None, Some(place)) if place.file == CATEGORY_FILE => {
-            named.store.events(limit, Some(&place.folder))?
-        }
-        (None, Some(_) | None) => Vec::new(),
+        // Of the other subjects, only a category has a present place.
+        (None, Some(place)) => named.store.events(limit, Some(&place.folder))?,
+        (None, None) => Vec::new(),
     };
     Ok(context.out.json(&Report {
         path: named.now_at(),
