@@ -52,11 +52,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let parts = scope::parts(context, &config, &args.paths)?;
     let mut all = Comparison::default();
-    let session = if args.remote {
-        Some(Session::open(context, &config)?)
-    } else {
-        None
-    };
+    let session = args.remote.then(|| Session::open(context, &config));
+    let session = session.transpose()?;
     for part in &parts {
         let found = compare(&config, part, session.as_ref()).await?;
         all.pairs.extend(found.pairs);

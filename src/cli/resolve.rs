@@ -82,7 +82,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     let is_one = conflicts.len() == 1;
     let mut command = CycleCommand::new(Direction::Both);
     let mut parts: Vec<Part> = Vec::new();
-    let mut is_all = true;
+    let mut left = ExitCode::Done;
     for (part, found) in conflicts {
         let path = part.path(found.path());
         let keep = match args.keep {
@@ -96,7 +96,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
                     context.out.note(format!(
                         "nothing was changed in {path}; `kbsync resolve {path} --keep local` keeps it as it is"
                     ));
-                    is_all = false;
+                    left = ExitCode::Attention;
                     continue;
                 }
                 Some(snapshot::Keep::Local)
@@ -128,11 +128,6 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
         return Ok(ExitCode::Attention);
     }
     let done = cycle::work(context, &config, "resolve", &parts, command, false).await?;
-    let left = if is_all {
-        ExitCode::Done
-    } else {
-        ExitCode::Attention
-    };
     Ok(ExitCode::worst([done, left]))
 }
 

@@ -212,15 +212,13 @@ fn one_version(
     if named.number.is_some() {
         named.version()?;
     }
-    let to = match &args.to {
-        Some(to) => Some(place(context, config, &named.part, to)?),
-        None => None,
-    };
+    let to = args.to.as_deref();
+    let to = to.map(|to| place(context, config, &named.part, to));
     let below = named.below.filter(|_| named.history.article().is_some());
     let asked = Asked {
         request: RestoreRequest {
             number: named.number,
-            to,
+            to: to.transpose()?,
             ..RestoreRequest::of(named.history.subject)
         },
         named: below.map(|below| (named.name, below)),
