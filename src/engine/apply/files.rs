@@ -234,19 +234,15 @@ impl FileStep<'_> {
         if !whole {
             return rows;
         }
-        let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         let cause = self.action.kind.word();
-        record(SeenVersion::of_article(
-            id,
-            place,
-            Side::Both,
-            cause,
-            remote,
-        ));
+        let mut record = |side, version| {
+            let seen = SeenVersion::of_article(id, place, side, cause, version);
+            rows.push(RowChange::Version(Box::new(seen)));
+        };
+        record(Side::Both, remote);
         // If the service rewrites content, or a merge is not sent yet, the file differs.
         if settle.touches_file() && settle.file != *remote {
-            let (side, file) = (Side::Local, &settle.file);
-            record(SeenVersion::of_article(id, place, side, cause, file));
+            record(Side::Local, &settle.file);
         }
         rows.push(event_of(self.action, id));
         rows

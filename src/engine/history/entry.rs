@@ -57,14 +57,10 @@ impl HistoryEntry {
 
     /// Makes an entry of a version with its body, and with the whole file if the version names it.
     pub(in crate::engine) fn of_seen(seen: SeenVersion, text: &str, source: &str) -> Self {
-        let mut bodies = vec![text.to_owned()];
-        bodies.extend(
-            seen.file
-                .filter(|_| text != source)
-                .map(|_| source.to_owned()),
-        );
+        let whole = seen.file.filter(|_| text != source).map(|_| source);
+        let bodies = [text].into_iter().chain(whole);
         Self {
-            bodies,
+            bodies: bodies.map(str::to_owned).collect(),
             seen: Some(seen),
             may_merge: false,
         }

@@ -16,7 +16,7 @@ const BATCH: usize = 4 << 20;
 /// Texts for the history, and the version that needs them.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryEntry {
-    /// The body, and the whole file if it has more than the version.
+    /// The texts: of a version that was seen, first the body, then the whole file if it has more.
     pub bodies: Vec<String>,
     /// The version, if it goes into the history.
     pub seen: Option<SeenVersion>,
