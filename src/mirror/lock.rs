@@ -13,13 +13,14 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-/// The time for which [`Lock::holder`] may keep the lock from a process that acquires it.
-const LOOK: Duration = Duration::from_millis(50);
+/// The number of attempts to acquire the lock: [`Lock::holder`] keeps the lock for an instant. They are counted, because
+/// on a busy machine a limit of time may be over after two of them.
+const ATTEMPTS: usize = 50;
 
-/// The pause between two attempts in that time.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The holder of the lock, as recorded in the lock's file.
@@ -80,13 +81,13 @@ pub struct Lock {
 impl Lock {
     /// Acquires the lock of a mirror, or returns its holder. Waits only as long as a process that looks who has it.
     pub fn acquire(mirror: &Path, doing: &str) -> Result<Self, LockError> {
-        let end = Instant::now() + LOOK;
-        loop {
+        for _ in 1..ATTEMPTS {
             match Self::attempt(mirror, doing) {
-                Err(LockError::Taken(_)) if Instant::now() < end => thread::sleep(PAUSE),
+                Err(LockError::Taken(_)) => thread::sleep(PAUSE),
                 outcome => return outcome,
             }
         }
+        Self::attempt(mirror, doing)
     }
 
     fn attempt(mirror: &Path, doing: &str) -> Result<Self, LockError> {
