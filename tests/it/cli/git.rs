@@ -1,7 +1,7 @@
 //! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a moved HEAD
 //! are held.
 
-use crate::support::kb::{Kb, Service};
+use crate::support::kb::{Kb, Service, write_program};
 use crate::support::real_git::git;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -417,13 +417,10 @@ fn holds_in_a_shallow_clone_name_the_depth() {
 fn a_repository_that_git_refuses_is_reported_with_the_remedy_of_git() {
     let (service, mut kb) = mirror_with("main");
     // Git has this variable for its own tests.
-    kb.write(
-        "bin/git",
-        "#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec /usr/bin/git \"$@\"\n",
-    );
+    let script = "#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec /usr/bin/git \"$@\"\n";
     let bin = kb.mirror().join("bin");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(bin.join("git"), mode).expect("set");
+    std::fs::create_dir(&bin).expect("made");
+    write_program(&bin.join("git"), script);
     kb.set("PATH", &format!("{}:/usr/bin:/bin", bin.display()));
     let remedy = "git config --global --add safe.directory";
     let ran = kb.run(&["doctor"]).exits(0);

@@ -3,10 +3,9 @@
 //! to run.
 
 use crate::deployment::files::{list, text, yaml};
-use crate::support::kb::{Kb, Service, TOKEN};
+use crate::support::kb::{Kb, Service, TOKEN, write_program};
 use serde_yaml::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -209,8 +208,7 @@ impl Team {
     fn takes_pushes(&self, yes: bool) {
         let hook = self.path("origin.git/hooks/pre-receive");
         fs::create_dir_all(hook.parent().expect("a folder")).expect("made");
-        fs::write(&hook, format!("#!/bin/sh\nexit {}\n", i32::from(!yes))).expect("written");
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("set");
+        write_program(&hook, &format!("#!/bin/sh\nexit {}\n", i32::from(!yes)));
     }
 
     /// Changes an article's words in the dashboard.

@@ -2,7 +2,7 @@
 //! version is nobody's edit. The file is neither sent nor overwritten, and it settles when git or the writer moves on.
 
 use crate::support::daemon::{Daemon, unlimited, until};
-use crate::support::kb::{Kb, Ran, Service};
+use crate::support::kb::{Kb, Ran, Service, write_program};
 use crate::support::real_git::try_git;
 use crate::support::schema;
 use rustix::process::Signal;
@@ -363,10 +363,7 @@ fn f038_many_files_that_git_took_back_are_behind_and_no_mass_roll_back() {
 fn replace_git(writer: &mut Writer, script: &str) {
     let programs = writer.0.mirror().join("../programs");
     std::fs::create_dir(&programs).expect("made");
-    let git = programs.join("git");
-    std::fs::write(&git, script).expect("written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&git, mode).expect("set");
+    write_program(&programs.join("git"), script);
     writer
         .0
         .set("PATH", &format!("{}:/usr/bin:/bin", path(&programs)));

@@ -1,5 +1,6 @@
 //! Commits read through the real git program: their content, and the programs that are never run.
 
+use crate::support::kb::write_program;
 use crate::support::real_git::git_in;
 use kbsync::daemon::git::objects::Objects;
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
@@ -160,13 +161,8 @@ fn nothing_that_a_repository_names_is_run() {
     repository.write(".gitattributes", "*.html filter=trap diff=trap\n");
     let trap = repository.path().join("trap.sh");
     let trace = repository.path().join("trapped");
-    fs::write(
-        &trap,
-        format!("#!/bin/sh\necho $0 >>'{}'\ncat\n", trace.display()),
-    )
-    .expect("written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&trap, mode).expect("set");
+    let script = format!("#!/bin/sh\necho $0 >>'{}'\ncat\n", trace.display());
+    write_program(&trap, &script);
     let trap = trap.to_str().expect("text");
     for key in [
         "core.fsmonitor",

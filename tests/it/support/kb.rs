@@ -296,6 +296,17 @@ impl Service {
     }
 }
 
+/// Writes a program. Another process writes it: a child of another test may inherit a file that this process has open for
+/// writing, and a system runs no such file.
+#[track_caller]
+pub(crate) fn write_program(path: &Path, script: &str) {
+    let mut writer = Command::new("sh");
+    writer
+        .args(["-c", r#"cat >"$0" && chmod 755 "$0""#])
+        .arg(path);
+    writer.write_stdin(script).assert().success();
+}
+
 /// Waits until something is so, by polling, and fails after `bound`.
 #[track_caller]
 pub(crate) fn until(bound: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
