@@ -393,14 +393,14 @@ async fn once_the_window_is_over_changed_articles_are_skipped_whatever_looking_a
 #[tokio::test]
 async fn looking_again_is_one_listing_for_all_that_still_wait() {
     let (mut world, _, ids) = articles(6).await;
-    world.settings.guard_window = Duration::from_millis(400);
+    world.settings.guard_window = Duration::from_secs(3);
     for number in 0..6 {
         world.edit(&format!("a/n{number}.html"), "</p>", ", mine</p>");
     }
     // The first PUT takes longer than the window.
     world.sandbox().inject(Fault::once(
         Matcher::new("PUT", "/api/article/"),
-        FaultKind::Latency(Duration::from_millis(410)),
+        FaultKind::Latency(Duration::from_millis(3_010)),
     ));
     let changed = ids[4];
     world.sandbox().inject(
