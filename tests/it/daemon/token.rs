@@ -88,6 +88,7 @@ fn a_token_that_cannot_be_read_again_changes_nothing_and_is_one_line() {
     for _ in 0..4 {
         kb.run(&["sync"]).exits(1);
     }
+    until("it is told", || daemon.log().contains(unread));
     let log = daemon.log();
     assert_eq!(log.matches(unread).count(), 1, "{log}");
     assert!(log.contains("it does not exist"), "{log}");

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// A time limit that is long enough for any machine; no test waits until its end.
-pub(crate) const BOUND: Duration = Duration::from_secs(30);
+pub(crate) const BOUND: Duration = Duration::from_mins(2);
 
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
@@ -155,13 +155,14 @@ impl Daemon {
         kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
     }
 
-    /// Waits for the daemon to end.
+    /// Waits for the daemon to end, and for its last lines.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut status = None;
         until("the end", || {
             status = self.child.try_wait().expect("asked");
             status.is_some()
         });
+        self.reader.take().map(JoinHandle::join);
         status.expect("ended")
     }
 
