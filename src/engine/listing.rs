@@ -13,7 +13,9 @@ use crate::model::{
 };
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::fingerprint::{Fingerprinter, KnownEntries};
-use crate::service::{ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service};
+use crate::service::{
+    Answer, ListEnd, ListRequest, Listed, Purpose, RemoteArticle, RemoteCategory, Service,
+};
 use crate::state::StateError;
 use crate::state::store::{HistoryEntry, ListingEntry, Store, Writing};
 use anyhow::Context as _;
@@ -178,6 +180,21 @@ impl Listing {
         let seen = take_seen(article, Visibility::Published, row, store)?;
         self.articles.insert(id, Remote::Present(seen));
         Ok(())
+    }
+}
+
+/// Reads one article: by GET, or by a probe if it is hidden.
+pub(super) async fn read_one(
+    service: &impl Service,
+    id: ArticleId,
+    visibility: Visibility,
+    purpose: Purpose,
+) -> Answer<RemoteArticle> {
+    match visibility {
+        Visibility::Published => service.article(id, purpose).await,
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
+            service.probe(id, purpose).await
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::category::is_category_seen;
 use super::{ApplyState, NotDone, fail_one_article, failed};
 use crate::engine::Engine;
 use crate::engine::history::entry::seen_there;
-use crate::engine::listing::{Listing, Memory, list, take_seen};
+use crate::engine::listing::{Listing, Memory, list, read_one, take_seen};
 use crate::engine::observation::{SeenAt, version_of};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
@@ -18,7 +18,7 @@ use crate::model::{ArticleId, Flags, Revision};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, ServiceError};
+use crate::service::{ListRequest, Purpose, RemoteArticle, Service, ServiceError};
 
 /// The number of unsent writes from which one listing is cheaper than a GET for each. After a listing that expired with
 /// fewer uses, GETs follow.
@@ -50,7 +50,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             return ensure_unchanged(id, seen, state);
         }
     }
-    let article = match read_one(&engine.service, id, seen.visibility).await {
+    let article = match read_one(&engine.service, id, seen.visibility, Purpose::Push).await {
         Ok(article) => article,
         Err(error) => {
             if read_first && !error.stops_all() {
@@ -101,20 +101,6 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>
         || Some(observed.seen_at).filter(|_| !observed.service.read_first.contains(&id));
     let seen_at = state.reseen.get(&id).copied().or_else(listed_at);
     seen_at.is_some_and(|at| at.is_within(settings.guard_window))
-}
-
-/// Reads one article: by GET, or by a probe if it is hidden.
-async fn read_one(
-    service: &impl Service,
-    id: ArticleId,
-    visibility: Visibility,
-) -> Answer<RemoteArticle> {
-    match visibility {
-        Visibility::Published => service.article(id, Purpose::Push).await,
-        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
-            service.probe(id, Purpose::Push).await
-        }
-    }
 }
 
 /// Lists the workspace again, as a guard read of all unsent articles.

@@ -5,12 +5,11 @@
 //! Every other case is left to a look at everything, if possible before the first request; [`is_enough`] checks the
 //! plan once more.
 
-use super::absent::{ask, take_answer};
+use super::absent::take_answer;
 use super::index::Index;
 use super::local::Scanned;
-use super::questions::Question;
 use crate::engine::backoff::{StoredAnswer, may_probe};
-use crate::engine::listing::Listing;
+use crate::engine::listing::{Listing, read_one};
 use crate::engine::ports::begin_phase;
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
@@ -139,30 +138,17 @@ async fn ask_one<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     row: &ArticleRow,
 ) -> anyhow::Result<Option<Seen>> {
-    let answer = match row.visibility {
-        Visibility::Published => match engine.service.article(row.id, engine.request.purpose).await
-        {
-            Ok(article) => Ok(take_answer(engine, article, row.visibility, Some(row))?),
-            Err(error) => Err(error),
-        },
-        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
-            let question = Question {
-                id: row.id,
-                get: false,
-                listed: false,
-            };
-            ask(engine, question, Some(row)).await?
-        }
-    };
-    match answer {
-        Ok(Remote::Present(seen)) => Ok(Some(seen)),
+    let purpose = engine.request.purpose;
+    let article = match read_one(&engine.service, row.id, row.visibility, purpose).await {
+        Ok(article) => article,
         // With a server error about one article, the others do not wait: the whole look counts such errors.
         Err(error) if error.stops_all() && !error.is_server_error() => {
-            Err(anyhow::Error::new(error)).context("failed to read the article")
+            return Err(anyhow::Error::new(error)).context("failed to read the article");
         }
-        Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) | Remote::Foreign)
-        | Err(_) => Ok(None),
-    }
+        Err(_) => return Ok(None),
+    };
+    let answer = take_answer(engine, article, row.visibility, Some(row))?;
+    Ok(answer.present().cloned())
 }
 
 /// Returns whether an article is in the folder of its category, on both sides.
