@@ -36,20 +36,9 @@ pub(in crate::engine) struct Index {
     by_id: OnceCell<HashMap<ArticleId, usize>>,
 }
 
-/// The articles by the places of their files, with the files' stamps. If two articles share a place, neither place nor
-/// stamp shows whose file it is.
-pub(super) struct Places<'a>(Vec<(&'a Place, ArticleId, Option<Stamp>)>);
-
-/// The place where an article is expected.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shown {
-    /// In the listing.
-    Listed,
-    /// Not in the listing: the service said that it is hidden.
-    Hidden,
-    /// Unknown until it is asked for.
-    Open,
-}
+/// The articles by the folders and names of their files, with the files' stamps. `None`: two articles share a place, so
+/// neither place nor stamp shows whose file it is.
+pub(super) type Places<'a> = HashMap<(&'a str, &'a str), Option<(ArticleId, Option<Stamp>)>>;
 
 impl Index {
     /// Makes an index of its rows.
@@ -71,51 +60,34 @@ impl Index {
 
     /// Returns the places of the files.
     pub(super) fn places(&self) -> Places<'_> {
-        Places::of(self.rows.iter().map(|row| (&row.place, row.id, row.stamp)))
+        by_place(self.rows.iter().map(|row| (&row.place, row.id, row.stamp)))
     }
 }
 
-impl<'a> Places<'a> {
-    /// Returns the places of the files of a base.
-    pub(super) fn of_base(base: &'a Base) -> Self {
-        let rows = base.articles.values();
-        Self::of(rows.map(|row| (&row.place, row.id, row.stamp)))
-    }
-
-    fn of(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Self {
-        let mut rows: Vec<_> = rows.collect();
-        // The index has this order already.
-        rows.sort_by_key(|(place, ..)| *place);
-        Self(rows)
-    }
-
-    /// Returns whether no article is known.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the article whose file is at a place, and the file's stamp.
-    pub(super) fn get(&self, folder: &str, file: &str) -> Option<(ArticleId, Option<Stamp>)> {
-        let wanted = (folder, file);
-        let of = |at: usize| {
-            let (place, ..) = self.0.get(at)?;
-            Some((place.folder.as_str(), place.file.as_str()))
-        };
-        let at = self
-            .0
-            .partition_point(|(place, ..)| (place.folder.as_str(), place.file.as_str()) < wanted);
-        let (_, id, stamp) = self.0.get(at).filter(|_| of(at) == Some(wanted))?;
-        (of(at + 1) != Some(wanted)).then_some((*id, *stamp))
-    }
+/// Returns the places of the files of a base.
+pub(super) fn places_of(base: &Base) -> Places<'_> {
+    let rows = base.articles.values();
+    by_place(rows.map(|row| (&row.place, row.id, row.stamp)))
 }
 
-/// Returns where an article is expected.
-pub(super) fn shown(row: &IndexRow) -> Shown {
-    match row.visibility {
-        Visibility::Published if row.flags.enabled != Some(false) => Shown::Listed,
-        Visibility::Unpublished => Shown::Hidden,
-        Visibility::Published | Visibility::NotVisible | Visibility::Gone => Shown::Open,
+fn by_place<'a>(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Places<'a> {
+    let mut places = Places::with_capacity(rows.size_hint().0);
+    for (place, id, stamp) in rows {
+        let known = places.entry((place.folder.as_str(), place.file.as_str()));
+        let known = known.and_modify(|known| *known = None);
+        known.or_insert(Some((id, stamp)));
     }
+    places
+}
+
+/// Returns whether an article is expected in the listing.
+fn is_listed(row: &IndexRow) -> bool {
+    row.visibility == Visibility::Published && row.flags.enabled != Some(false)
+}
+
+/// Returns whether the service said that an article is hidden.
+fn is_hidden(row: &IndexRow) -> bool {
+    row.visibility == Visibility::Unpublished
 }
 
 /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
@@ -130,9 +102,7 @@ pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Ind
     let index = Index::of(store.index()?);
     let base = load_beside(store)?;
     let backoff = Backoff::read(store, &engine.request)?;
-    let rests = |row: &IndexRow| {
-        shown(row) != Shown::Hidden || backoff.is_backing_off(Target::Article(row.id))
-    };
+    let rests = |row: &IndexRow| !is_hidden(row) || backoff.is_backing_off(Target::Article(row.id));
     let asks_nothing = base
         .categories
         .values()
@@ -184,11 +154,8 @@ pub(super) fn differences<S: Service, D: Disk>(
             ids
         })
     };
-    let is_listed = |id: &ArticleId| {
-        let row = index.row(*id);
-        is_paths || row.is_some_and(|row| shown(row) == Shown::Listed)
-    };
-    let Some(ids) = ids.filter(|ids| ids.len() <= MAX_CHANGED && ids.iter().all(is_listed)) else {
+    let is_shown = |id: &ArticleId| is_paths || index.row(*id).is_some_and(is_listed);
+    let Some(ids) = ids.filter(|ids| ids.len() <= MAX_CHANGED && ids.iter().all(is_shown)) else {
         return Ok(None);
     };
     let mut rows = ArticleRows::new();
@@ -229,20 +196,18 @@ fn not_as_listed(
     }
     let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
     let mut expected = 0;
-    for row in &index.rows {
-        match shown(row) {
-            Shown::Open => return None,
-            Shown::Hidden => {}
-            Shown::Listed => {
-                expected += 1;
-                if same && !listed_as_known(row.is_own, row.flags, row.flags) {
-                    left.insert(row.id);
-                }
-            }
+    for row in index.rows.iter().filter(|row| !is_hidden(row)) {
+        if !is_listed(row) {
+            // It has to be asked for.
+            return None;
+        }
+        expected += 1;
+        if same && !listed_as_known(row.is_own, row.flags, row.flags) {
+            left.insert(row.id);
         }
     }
     for id in &listing.known {
-        let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
+        let row = index.row(*id).filter(|row| is_listed(row))?;
         let entry = gathered.memory.as_ref()?.entry(*id)?;
         if !listed_as_known(row.is_own, entry.flags, row.flags) {
             left.insert(*id);

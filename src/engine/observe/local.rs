@@ -3,7 +3,7 @@
 //! An untouched file equals the base; every other file is read once. A file that the scan cannot prove absent is
 //! present and unknown.
 
-use super::index::{Index, Places};
+use super::index::{Index, places_of};
 use super::missing::unknown;
 use super::reader::{Reader, store_yaml};
 use crate::engine::form::{category_version, says_category};
@@ -58,7 +58,7 @@ impl Scanned {
     ) -> anyhow::Result<Option<Self>> {
         let places = match index {
             Some(index) => index.places(),
-            None => Places::of_base(base),
+            None => places_of(base),
         };
         let known_categories = by_folder(base);
         let stamp_at = |place: &Place| {
@@ -79,7 +79,7 @@ impl Scanned {
             scan::scan_paths(disk, paths, &known_categories, &mut take)
         } else {
             let known = |folder: &str, file: &str| {
-                let (id, stamp) = places.get(folder, file)?;
+                let (id, stamp) = (*places.get(&(folder, file))?)?;
                 // A file in motion is opened: its stamp is not trusted.
                 let moves = in_motion.covers_file(folder, file);
                 Some((id, stamp.filter(|_| !moves)?))

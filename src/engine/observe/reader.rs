@@ -138,7 +138,11 @@ impl<'a> Reader<'a> {
     }
 
     fn row_of(&self, place: &Place, id: Option<ArticleId>) -> StateResult<Option<ArticleRow>> {
-        let at_place = || self.places.get(&place.folder, &place.file);
+        let at_place = || {
+            *self
+                .places
+                .get(&(place.folder.as_str(), place.file.as_str()))?
+        };
         match id.or_else(|| at_place().map(|(id, _)| id)) {
             Some(id) => self.store.article(id),
             None => Ok(None),
