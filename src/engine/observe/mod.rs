@@ -117,9 +117,12 @@ pub(super) async fn observe<S: Service, D: Disk>(
     }
     set_creations_aside(&mut engine.store, &engine.settings, &mut observed)?;
     observed.pair();
-    let counts = observed.seen_counts();
+    let listed = observed.remote.articles.len();
     let has_asked = ask_open_questions(engine, &mut observed).await?;
-    if has_asked || counts.is_none() || observed.seen_counts() != counts {
+    let mut ids = observed.paired.files.keys();
+    let names_unknown = ids.any(|id| observed.row(*id).is_none());
+    // Otherwise another pairing would give the same result.
+    if has_asked || names_unknown || observed.remote.articles.len() > listed {
         // A file may belong to an article that only the answers showed.
         observed.pair();
         // If an answer says that another article is gone, the file may belong to its own id.
@@ -239,17 +242,5 @@ impl Observation {
         // Drop an earlier pairing before the next one is made: two take too much memory.
         self.paired = Paired::default();
         self.paired = pairing::pair(&self.base, &self.local, &self.remote);
-    }
-
-    /// Counts the observed articles and categories: if the counts stay and nothing was asked, another pairing would
-    /// give the same result. `None`: files name articles that the base does not know.
-    fn seen_counts(&self) -> Option<[usize; 3]> {
-        let mut files = self.paired.files.keys();
-        let remote = &self.remote;
-        files.all(|id| self.row(*id).is_some()).then_some([
-            remote.articles.len(),
-            remote.categories.len(),
-            remote.foreign.len(),
-        ])
     }
 }
