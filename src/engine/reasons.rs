@@ -32,7 +32,7 @@ fn command_below(prefix: &str, command: &str) -> String {
         in_quotes ^= word.replace("\\'", "").matches('\'').count() % 2 == 1;
         is_option |= !is_inside && word.starts_with("--");
         let is_literal =
-            ["", "PATH", "FOLDER"].contains(&word) || word.parse::<ArticleId>().is_ok();
+            ["", "PATH", "PATH@N", "FOLDER"].contains(&word) || word.parse::<ArticleId>().is_ok();
         if is_inside || is_option || is_literal {
             return word.to_owned();
         }
@@ -46,7 +46,12 @@ fn command_below(prefix: &str, command: &str) -> String {
 }
 
 /// The commands that reasons propose with paths.
-const WITH_PATHS: [&str; 3] = ["kbsync resolve", "kbsync restore", "kbsync sync"];
+const WITH_PATHS: [&str; 4] = [
+    "kbsync resolve",
+    "kbsync restore",
+    "kbsync show",
+    "kbsync sync",
+];
 
 /// Returns the reason of a group of files: the own reason of a single file; for several, the common part of `first`,
 /// the reason at `path`.
@@ -104,6 +109,8 @@ mod tests {
     fn a_proposed_command_names_the_path_in_the_mirror() {
         for (path, command) in [
             ("start/one.html", "`kbsync restore {start/one.html}`"),
+            ("start/one.html", "`kbsync show {start/one.html@7}`"),
+            ("start/one.html", "`kbsync show PATH@N`"),
             (
                 "start/one.html",
                 "`kbsync resolve {start/one.html} --keep remote`",
