@@ -272,9 +272,7 @@ const MANNERS: &[Manner] = &[
             bomb("{\"x\":\"", 64 << 20),
         )
     }),
-    manner(LATE, Unsent, || {
-        FaultKind::Latency(Duration::from_millis(400))
-    }),
+    manner(LATE, Unsent, || FaultKind::Latency(Duration::from_mins(1))),
     manner("422 with a bomb", Refused, || bombed(422)),
     manner("500 with a bomb", Down, || bombed(500)),
     manner("429 with a bomb", Throttled, || bombed(429)),
