@@ -20,7 +20,7 @@ use crate::state::store::Store;
 use crate::state::{StateResult, StoredVersion, Subject};
 
 /// A change that an edit of an older version would undo.
-enum Undone {
+pub(super) enum Undone {
     /// The changes up to the version with this number.
     Version(u64),
     /// The line that hides the article from readers.
@@ -28,31 +28,34 @@ enum Undone {
 }
 
 impl Changed<'_> {
-    /// Returns the reason for holding the file as an edit of its committed version; `None`: it is no such edit.
-    pub(super) fn reason_as_edit(
+    /// Returns the change that the file would undo, if it is an edit of a committed older version.
+    pub(super) fn undone(
         &self,
         store: &Store,
         committed: &Contents,
         observed: &Observation,
-    ) -> StateResult<Option<String>> {
-        let mut places = self.places.iter();
-        let committed = places.find_map(|place| Some((place, committed.get(&place.to_string())?)));
-        let Some((place, bytes)) = committed else {
-            return Ok(None);
-        };
-        let undone = match (self.now, self.newest) {
+    ) -> StateResult<Option<Undone>> {
+        if let Content::Article(id, ..) = self.now {
             // A person who settles a conflict has seen both versions.
-            (Content::Article(id, ..), _)
-                if observed.base.conflicts.contains_key(&id)
-                    || observed.request.resolve.contains_key(&id)
-                    || !matches!(self.action.step, Step::Settle(_)) =>
-            {
-                None
+            let is_in_conflict = observed.base.conflicts.contains_key(&id)
+                || observed.request.resolve.contains_key(&id);
+            if is_in_conflict || !matches!(self.action.step, Step::Settle(_)) {
+                return Ok(None);
             }
-            (Content::Article(..), _) => self.undone_in_article(store, place, bytes)?,
-            (Content::Category(..), _) => self.undone_in_category(store, place, bytes)?,
-        };
-        Ok(undone.map(|undone| undone.reason(&self.places[1])))
+        }
+        for place in self.places.iter().chain(&self.former) {
+            let Some(bytes) = committed.get(&place.to_string()) else {
+                continue;
+            };
+            let undone = match self.now {
+                Content::Article(..) => self.undone_in_article(store, place, bytes)?,
+                Content::Category(..) => self.undone_in_category(store, place, bytes)?,
+            };
+            if undone.is_some() {
+                return Ok(undone);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the change that the file would undo, if it is an edit of these committed bytes.
@@ -78,13 +81,13 @@ impl Changed<'_> {
         let [Some(body), Some(newest_body)] = bodies else {
             return Ok(None);
         };
-        let words = Shared::default().fields(&older, edit, newest);
+        let words = Shared::default().words(&older, edit, newest);
         let words = words.body(document.text(), &body, &newest_body);
         let replaced = replaced_by_colleague(
             store,
             Subject::Article(id),
-            |kept| kept.seen.version == older,
-            |kept| kept.seen.version == *newest,
+            |kept| kept.seen.version.same_words(&older),
+            |kept| kept.seen.version.same_words(newest),
         )?;
         if words.is_of_older() && replaced.is_some() {
             return Ok(replaced);
@@ -110,7 +113,7 @@ impl Changed<'_> {
         let Some(older) = older else {
             return Ok(None);
         };
-        if !Shared::default().fields(&older, edit, newest).is_of_older() {
+        if !Shared::default().words(&older, edit, newest).is_of_older() {
             return Ok(None);
         }
         replaced_by_colleague(
@@ -123,25 +126,33 @@ impl Changed<'_> {
 }
 
 impl Undone {
-    /// Returns the reason for holding the file, with its place in the base, by which the history finds it.
-    fn reason(self, place: &Place) -> String {
+    /// Returns the reason for holding a file with these places, now and in the base. The history finds it by the latter.
+    pub(super) fn reason(self, [now, last]: &[Place; 2]) -> String {
         let taken = "git seems to have taken this file back before it was edited";
-        let number = match self {
-            Self::Version(number) => number,
-            Self::Hiding => {
-                return format!(
-                    "{taken}: it lacks the line that hides the article (`enabled: false`, `draft: true`), and sending it would show \
-                     the article to readers. Write the line into it, or let `kbsync approve` send the file as it is"
-                );
+        match self {
+            Self::Version(number) => {
+                let name = last.to_string();
+                let name = if now == last {
+                    String::new()
+                } else {
+                    format!(
+                        "If you did not rename {}, first give it that name again. ",
+                        quoted(&name)
+                    )
+                };
+                let version = format!("{last}@{number}");
+                let version = quoted(&version);
+                format!(
+                    "{taken}: it has nothing of what a colleague changed up to version {number}, and sending it would undo that. {name}Put \
+                     these changes into the file (`kbsync show {version}` prints them); `kbsync restore {version}` brings version \
+                     {number} back in place of the edit, `kbsync approve` sends the file as it is"
+                )
             }
-        };
-        let version = format!("{place}@{number}");
-        let version = quoted(&version);
-        format!(
-            "{taken}: it has nothing of what a colleague changed up to version {number}, and sending it would undo that. Put these \
-             changes into the file (`kbsync show {version}` prints them); `kbsync restore {version}` brings version {number} back \
-             in place of the edit, `kbsync approve` sends the file as it is"
-        )
+            Self::Hiding => format!(
+                "{taken}: it lacks the line that hides the article (`enabled: false`, `draft: true`), and sending it would show \
+                 the article to readers. Write the line into it, or let `kbsync approve` send the file as it is"
+            ),
+        }
     }
 }
 

@@ -25,12 +25,12 @@ use super::{Contents, GitView, Since};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Cause;
 use crate::model::path::{CATEGORY_FILE, quoted};
-use crate::model::{ArticleId, CategoryId, Place, Side};
+use crate::model::{ArticleId, CategoryId, Field, Place, Side, Texts as _};
 use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
-use crate::state::StateResult;
 use crate::state::store::Store;
+use crate::state::{StateResult, Subject};
 use content::Content;
 use duplicate::{Duplicate, created_at};
 use std::collections::BTreeSet;
@@ -44,6 +44,8 @@ struct Changed<'a> {
     action: &'a Action,
     /// The file's place now, and in the base.
     places: [Place; 2],
+    /// The places of its versions in the history.
+    former: Vec<Place>,
     now: Content<'a>,
     /// The newest known version: of the base, or of the file when a conflict was recorded.
     newest: Content<'a>,
@@ -75,6 +77,8 @@ pub(super) fn by_git(
     let created = actions().filter_map(|action| Some((action, created_at(action)?.to_string())));
     let created: Vec<_> = created.collect();
     let mut paths = paths_of(&changed);
+    let former = changed.iter().flat_map(|file| &file.former);
+    paths.extend(former.map(ToString::to_string));
     paths.extend(created.iter().map(|(_, path)| path.clone()));
     paths.extend(removals.iter().map(|(path, _)| path.clone()));
     if paths.is_empty() {
@@ -95,8 +99,8 @@ pub(super) fn by_git(
         changed = same;
         hold_filtered(store, git, &other, observed, &mut found)?;
         for file in other {
-            if let Some(reason) = file.reason_as_edit(store, committed, observed)? {
-                edited.push((file, reason));
+            if let Some(undone) = file.undone(store, committed, observed)? {
+                edited.push((file, undone));
             }
         }
         // HEAD still has the file: a person removed it, not a pull.
@@ -134,9 +138,10 @@ pub(super) fn by_git(
             found.behind.insert(file.action.fingerprint(), reason);
         }
     }
-    for (file, reason) in edited {
+    for (file, undone) in edited {
         let is_settled = |since: &Since| !file.is_behind(since, true, true);
         if !since.as_ref().is_ok_and(is_settled) {
+            let reason = undone.reason(&file.places);
             found.behind.insert(file.action.fingerprint(), reason);
         }
     }
@@ -222,7 +227,7 @@ impl Changed<'_> {
         if has_conflict || matches!(self.action.step, Step::Conflict(_)) {
             return format!(
                 "the file may have gone back to the committed version, {cause}; the conflict stays, and nothing is sent: bring the newer \
-                 file back (`git stash pop`, `git pull`), or edit the file, and settle the conflict with `kbsync resolve`"
+                 file back (`git stash pop`, `git pull`), or edit the file, run `kbsync sync`, and settle the conflict with `kbsync resolve`"
             );
         }
         let [now, newest] = &self.places;
@@ -232,22 +237,48 @@ impl Changed<'_> {
         };
         // The action's fields may also have a slug that a colleague changed.
         let slug = self.newest.slug();
-        let undo = if now != newest {
-            format!(
-                " If you did not rename {}, give it that name again.",
-                quoted(&was)
-            )
-        } else if self.now.slug() != slug {
-            format!(" If you did not change its slug, write `slug: {slug}` into it again.")
-        } else {
+        let approve = "`kbsync approve` sends the file as it is";
+        let start = format!(
+            "{name} may have gone back to the committed version, {cause}: no commit that kbsync found has the newest version."
+        );
+        if now != newest {
+            let was = quoted(&was);
+            // At its old place, a restored version would move the article back.
+            let then = if self.has_newest_words() {
+                String::new()
+            } else {
+                let path = newest.to_string();
+                let path = quoted(&path);
+                format!(", and then run `kbsync restore {path}` for the newest content")
+            };
+            return format!(
+                "{start} If you did not rename {was}, give it that name again{then}; {approve}"
+            );
+        }
+        let undo = if self.now.slug() == slug {
             String::new()
+        } else {
+            format!(" If you did not change its slug, write `slug: {slug}` into it again.")
         };
         format!(
-            "{name} may have gone back to the committed version, {cause}: no commit that kbsync found has the newest version.{undo} \
-             `kbsync restore {}` brings the newest content back, and so do `git stash pop` and `git pull` if it is in a stash or \
-             on the remote; `kbsync approve` sends the file as it is",
+            "{start}{undo} `kbsync restore {}` brings the newest content back, and so do `git stash pop` and `git pull` if it is in \
+             a stash or on the remote; {approve}",
             quoted(&now.to_string())
         )
+    }
+
+    fn has_newest_words(&self) -> bool {
+        match (self.now, self.newest) {
+            (Content::Article(_, now, ..), Content::Article(_, newest, ..)) => {
+                now.same_words(newest)
+            }
+            (Content::Category(_, now), Content::Category(_, newest)) => {
+                let mut differing = now.differing(newest).into_iter();
+                differing.all(|field| field == Field::Slug)
+            }
+            (Content::Article(..), Content::Category(..))
+            | (Content::Category(..), Content::Article(..)) => false,
+        }
     }
 
     /// Returns whether the file has the content of the commit at its place, or at its place before a rename.
@@ -257,8 +288,8 @@ impl Changed<'_> {
         places.any(|path| (committed.get(&path)).is_some_and(|bytes| self.now.is_in(bytes, now)))
     }
 
-    /// Returns whether a file that is as committed, or an edit of it, is behind: no commit has the newest known version, under the file's
-    /// old or new name. `is_older`: the history has the file's version.
+    /// Returns whether a file that is as committed, or an edit of it, is behind: no commit has the newest known version,
+    /// under the file's old or new name. `is_older`: the history has the file's version.
     fn is_behind(&self, since: &Since, is_older: bool, is_suspicious: bool) -> bool {
         let [now, newest] = &self.places;
         // A commit made here proves nothing for an older version: the commit may precede the newer text.
@@ -301,7 +332,7 @@ fn changed<'a>(
             ..
         } => ((*instead_of)?, place, version),
         Step::SettleCategory(settle) => {
-            return changed_category(action, settle.id, observed).map(Ok);
+            return changed_category(action, settle.id, observed, store);
         }
         Step::CreateCategory { .. }
         | Step::DeleteArticle { .. }
@@ -323,6 +354,7 @@ fn changed<'a>(
         Ok(Changed {
             action,
             places: [place.clone(), row.place.clone()],
+            former: former_places(store, &Subject::Article(id))?,
             now: Content::of_article(store, id, version, flags)?,
             newest: Content::of_article(store, id, newest, row.file_flags)?,
         })
@@ -333,15 +365,25 @@ fn changed_category<'a>(
     action: &'a Action,
     id: CategoryId,
     observed: &'a Observation,
-) -> Option<Changed<'a>> {
+    store: &Store,
+) -> Option<StateResult<Changed<'a>>> {
     let row = observed.base.categories.get(&id)?;
     let here = observed.paired.categories.get(&id)?;
     let now = here.version.as_ref()?;
     let before = row.folder.as_ref().unwrap_or(&here.folder);
-    (*now != row.local).then(|| Changed {
-        action,
-        places: [&here.folder, before].map(|folder| Place::new(folder, CATEGORY_FILE)),
-        now: Content::Category(id, now),
-        newest: Content::Category(id, &row.local),
+    (*now != row.local).then(|| {
+        Ok(Changed {
+            action,
+            places: [&here.folder, before].map(|folder| Place::new(folder, CATEGORY_FILE)),
+            former: former_places(store, &Subject::category(id))?,
+            now: Content::Category(id, now),
+            newest: Content::Category(id, &row.local),
+        })
     })
+}
+
+fn former_places(store: &Store, subject: &Subject) -> StateResult<Vec<Place>> {
+    let versions = store.versions(subject)?.into_iter();
+    let places: BTreeSet<Place> = versions.map(|kept| kept.seen.place).collect();
+    Ok(places.into_iter().collect())
 }

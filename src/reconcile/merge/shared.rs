@@ -6,7 +6,7 @@
 
 use super::hunks::{Stretch, hunks, stretches};
 use super::{Units, has_only_tags};
-use crate::model::Texts;
+use crate::model::{Field, Texts};
 use imara_diff::Token;
 
 /// The changes from an older version to a newer one, as far as an edit has or lacks them.
@@ -22,10 +22,11 @@ impl Shared {
         self.lacks_some && !self.has_some
     }
 
-    /// Adds the fields that the newer version changed.
+    /// Adds the fields that the newer version changed, except the place: a file may be renamed back without its words.
     #[must_use]
-    pub fn fields<T: Texts>(self, older: &T, edit: &T, newer: &T) -> Self {
-        let changed = older.differing(newer);
+    pub fn words<T: Texts>(self, older: &T, edit: &T, newer: &T) -> Self {
+        let mut changed = older.differing(newer);
+        changed.retain(|field| !matches!(field, Field::Slug | Field::Category));
         self.and(
             changed.iter().any(|field| edit.agrees(newer, *field)),
             changed.iter().any(|field| edit.agrees(older, *field)),

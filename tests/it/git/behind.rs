@@ -700,7 +700,7 @@ fn f087_a_conflict_of_what_git_took_back_is_no_matter_of_an_approval() {
     // The printed commands settle the conflict.
     let held = team.c.held();
     assert!(
-        held[0].contains("edit the file, and settle the conflict with `kbsync resolve`"),
+        held[0].contains("and settle the conflict with `kbsync resolve`"),
         "{held:?}"
     );
     team.c.0.edit(ONE, "Old.", "Mine.");

@@ -57,7 +57,7 @@ fn f087_an_edit_of_a_file_that_git_took_back_undoes_no_colleagues_change() {
 
 #[test]
 fn f087_a_held_edit_ends_by_approval_by_a_restore_or_by_a_commit() {
-    for way_out in ["approve", "restore", "commit"] {
+    for what in ["approve", "restore", "commit"] {
         let team = team();
         team.c.git(&["checkout", "-q", ONE]);
         team.c.sync(3);
@@ -66,7 +66,7 @@ fn f087_a_held_edit_ends_by_approval_by_a_restore_or_by_a_commit() {
             is_held(&team);
         }
         let mine = "<p>Mine.</p>\n<p>Old.</p>\n<p>Three.</p>";
-        match way_out {
+        match what {
             "approve" => {
                 team.c.0.run(&["approve", "--yes"]).exits(0);
                 assert_eq!(team.live(), mine);
@@ -131,6 +131,56 @@ fn f087_a_new_name_and_an_edit_undo_no_colleagues_change() {
     let ran = team.c.sync(3);
     assert!(ran.stdout.contains(HELD_EDIT), "{ran:#?}");
     assert!(team.live().contains("New."), "{}", team.live());
+}
+
+#[test]
+fn f087_a_file_that_gets_its_newest_name_back_undoes_no_colleagues_change() {
+    for is_edited in [false, true] {
+        let team = team();
+        team.c.git(&["commit", "-q", "-a", "-m", "synced"]);
+        let edited = team.service.sandbox.edit(team.one, |article| {
+            article.slug = "other".into();
+            article.text = article.text.replace("Three.", "Theirs.");
+        });
+        assert!(edited.is_some());
+        team.c.sync(0);
+        team.c.git(&["stash", "-q", "-u"]);
+        if is_edited {
+            team.c.0.edit(ONE, "One.", "Mine.");
+        }
+        let ran = team.c.sync(3);
+        let told = ran.stdout.replace('\n', " ");
+        assert!(told.contains("give it that name again"), "{ran:#?}");
+        let text = team.c.0.read(ONE);
+        team.c.0.remove(ONE);
+        team.c.0.write("start/other.html", &text);
+        let ran = team.c.sync(3);
+        let told = ran.stdout.replace('\n', " ");
+        assert!(told.contains(HELD_EDIT), "{ran:#?}");
+        team.c.0.edit("start/other.html", "Three.", "Theirs.");
+        team.c.sync(0);
+        let article = team.service.sandbox.article(team.one).expect("there");
+        let first = if is_edited { "Mine." } else { "One." };
+        assert_eq!(
+            (article.slug, article.text),
+            (
+                "other".into(),
+                format!("<p>{first}</p>\n<p>New.</p>\n<p>Theirs.</p>")
+            )
+        );
+    }
+}
+
+#[test]
+fn f087_a_committed_name_and_an_edit_are_sent() {
+    let team = team();
+    for (from, to) in [(ONE, "start/uno.html"), ("start/uno.html", ONE)] {
+        team.c.git(&["mv", from, to]);
+        team.c.commit();
+        team.c.0.edit(to, "</p>", " again.</p>");
+        team.c.sync(0);
+    }
+    assert!(team.live().contains("again."), "{}", team.live());
 }
 
 #[test]

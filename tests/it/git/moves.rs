@@ -70,7 +70,7 @@ fn f087_a_held_move_with_an_older_text_has_a_way_to_the_newer_one() {
     let team = moved(true);
     let told = held(&team);
     assert!(
-        told.contains("give it that name again. `kbsync restore "),
+        told.contains("give it that name again, and then run `kbsync restore start/other.html`"),
         "{told}"
     );
     rename(&team, ONE, OTHER);
