@@ -2,9 +2,10 @@
 //! would take back what a colleague changed in the newest version.
 //!
 //! The file is compared with both versions. If it has none of the changes of the newest version, and lacks one at a
-//! place that the edit does not touch, it counts as such an edit. A person who undoes all of these changes by hand and
-//! edits the file at once is asked as well. The writer's own newer words are not held: they are in the history. A line that
-//! hides the article is, whoever wrote it.
+//! place that the edit does not touch, it counts as such an edit. Its name does not count: a person may have renamed it
+//! back. A person who undoes all of these changes by hand and edits the file at once is asked as well. An edit that
+//! undoes only the writer's own words is sent, because the history has them; an edit that shows a hidden article again
+//! is held, whoever hid it.
 
 use super::content::Content;
 use super::{Changed, Contents};
