@@ -69,6 +69,11 @@ impl Field {
         keys.join(between)
     }
 
+    /// Returns whether the place of a file decides the field, and not its words.
+    pub const fn is_of_place(self) -> bool {
+        matches!(self, Self::Slug | Self::Category)
+    }
+
     /// Returns the key in front matter and in the service's JSON.
     pub const fn key(self) -> &'static str {
         match self {
@@ -234,9 +239,8 @@ impl Version {
 
     /// Returns whether two versions are equal except for their category and slug.
     pub fn same_words(&self, other: &Self) -> bool {
-        let differing = self.differing(other);
-        let mut fields = differing.iter();
-        fields.all(|field| matches!(field, Field::Slug | Field::Category))
+        let mut differing = self.differing(other).into_iter();
+        differing.all(Field::is_of_place)
     }
 
     /// Returns the bytes of a field in the canonical form; none for a field that versions do not have.

@@ -19,6 +19,7 @@ use crate::reconcile::merge::Shared;
 use crate::reconcile::plan::Step;
 use crate::state::store::Store;
 use crate::state::{StateResult, StoredVersion, Subject};
+use std::collections::BTreeSet;
 
 /// A change that an edit of an older version would undo.
 pub(super) enum Undone {
@@ -44,7 +45,8 @@ impl Changed<'_> {
                 return Ok(None);
             }
         }
-        for place in self.places.iter().chain(&self.former) {
+        let places: BTreeSet<&Place> = self.places.iter().chain(&self.former).collect();
+        for place in places {
             let Some(bytes) = committed.get(&place.to_string()) else {
                 continue;
             };
@@ -78,23 +80,26 @@ impl Changed<'_> {
             return Ok(None);
         };
         let older = document.version(slug, newest.category);
-        let bodies = [store.text(edit.text)?, store.text(newest.text)?];
-        let [Some(body), Some(newest_body)] = bodies else {
-            return Ok(None);
-        };
-        let words = Shared::default().words(&older, edit, newest);
-        let words = words.body(document.text(), &body, &newest_body);
         let replaced = replaced_by_colleague(
             store,
             Subject::Article(id),
             |kept| kept.seen.version.same_words(&older),
             |kept| kept.seen.version.same_words(newest),
         )?;
+        let is_shown = newest_flags.hides() && !flags.hides();
+        if replaced.is_none() && !is_shown {
+            return Ok(None);
+        }
+        let bodies = [store.text(edit.text)?, store.text(newest.text)?];
+        let [Some(body), Some(newest_body)] = bodies else {
+            return Ok(None);
+        };
+        let words = Shared::default().words(&older, edit, newest);
+        let words = words.body(document.text(), &body, &newest_body);
         if words.is_of_older() && replaced.is_some() {
             return Ok(replaced);
         }
         let all = words.value(&document.flags(), &flags, &newest_flags);
-        let is_shown = newest_flags.hides() && !flags.hides();
         Ok((is_shown && all.is_of_older()).then_some(Undone::Hiding))
     }
 

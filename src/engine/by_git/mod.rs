@@ -274,7 +274,7 @@ impl Changed<'_> {
             }
             (Content::Category(_, now), Content::Category(_, newest)) => {
                 let mut differing = now.differing(newest).into_iter();
-                differing.all(|field| field == Field::Slug)
+                differing.all(Field::is_of_place)
             }
             (Content::Article(..), Content::Category(..))
             | (Content::Category(..), Content::Article(..)) => false,

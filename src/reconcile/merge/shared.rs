@@ -6,7 +6,7 @@
 
 use super::hunks::{Stretch, hunks, stretches};
 use super::{Units, has_only_tags};
-use crate::model::{Field, Texts};
+use crate::model::Texts;
 use imara_diff::Token;
 
 /// The changes from an older version to a newer one, as far as an edit has or lacks them.
@@ -26,7 +26,7 @@ impl Shared {
     #[must_use]
     pub fn words<T: Texts>(self, older: &T, edit: &T, newer: &T) -> Self {
         let mut changed = older.differing(newer);
-        changed.retain(|field| !matches!(field, Field::Slug | Field::Category));
+        changed.retain(|field| !field.is_of_place());
         self.and(
             changed.iter().any(|field| edit.agrees(newer, *field)),
             changed.iter().any(|field| edit.agrees(older, *field)),
